@@ -208,6 +208,9 @@ class _Chunking:
             else:
                 room = max(self._count([chunk.text])[0] - (tokens - self._budget), 1)
                 spans = self._segmenter.split(chunk.start, chunk.end, room)
+                while len(spans) == 1 and room > 1:  # the tokens of its words add up to less than those of the whole
+                    room //= 2
+                    spans = self._segmenter.split(chunk.start, chunk.end, room)
                 parts = [
                     chunk.model_copy(
                         update={

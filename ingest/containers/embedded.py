@@ -8,10 +8,10 @@ import mimetypes
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -19,7 +19,6 @@ import olefile
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfAttachment, PdfDocument
-
 
 NOTES_MARK = b"<en-export"
 """The root element of exported notes, within the first bytes of a file."""
@@ -54,6 +53,7 @@ def _part(name: str) -> str:
 
 
 _ATTACHED = b"/EmbeddedFile"
+_STREAM = re.compile(_ATTACHED + rb"\b")
 _EMBEDDED = re.compile(r".+/embeddings/[^/]+\.\w+")
 _TARGET = re.compile(rb'Target="([^"]+)"')
 _STEP = 1 << 24
@@ -82,16 +82,41 @@ def pdf_files(path: Path) -> Iterator[tuple[str, bytes]]:
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
         raise ValueError(f"its attached files cannot be read ({error})") from error
+    found: set[bytes] = set()
     try:
-        for number in range(min(document.count_attachments(), _MAX_FILES)):
-            attachment = document.get_attachment(number)
-            yield attachment.get_name() or f"attachment {number + 1}", bytes(attachment.get_data())
-        for number, pinned in enumerate(islice(_pinned_files(document), _MAX_FILES), start=1):
-            yield pinned.get_name() or f"pinned file {number}", bytes(pinned.get_data())
-    except pypdfium2.PdfiumError as error:
+        listed = map(document.get_attachment, range(min(document.count_attachments(), _MAX_FILES)))
+        for kind, attachments in (("attachment", listed), ("pinned file", islice(_pinned_files(document), _MAX_FILES))):
+            for number, attachment in enumerate(attachments, start=1):
+                content = bytes(attachment.get_data())
+                found.add(content)
+                yield attachment.get_name() or f"{kind} {number}", content
+        if len(_STREAM.findall(path.read_bytes())) > len(found):  # PDFium lists no file that only /AF names
+            for name, content in _unlisted_files(path):
+                if content not in found:
+                    found.add(content)
+                    yield name, content
+    except Exception as error:  # pypdf raises errors of many kinds for damaged files
         raise ValueError(f"an attached file cannot be read ({error})") from error
     finally:
         document.close()
+
+
+def _unlisted_files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of all files that a PDF refers to, including associated files (``/AF``)."""
+    from pypdf import PdfReader
+
+    reader = PdfReader(path)
+    numbers = {number for table in reader.xref.values() for number in table} | set(reader.xref_objStm)
+    for number in sorted(numbers):
+        found = reader.get_object(number)
+        associated: Iterable[Any] = found["/AF"] if isinstance(found, dict) and "/AF" in found else ()
+        for each in (found, *(item.get_object() for item in associated)):
+            if isinstance(each, dict) and "/EF" in each:
+                name = str(each.get("/UF") or each.get("/F") or f"associated file {number}")
+                content = next(iter(each["/EF"].values())).get_object().get_data()
+                if not content:
+                    raise ValueError(f"{name} is empty or damaged")
+                yield name, content
 
 
 def _pinned_files(document: PdfDocument) -> Iterator[PdfAttachment]:

@@ -35,7 +35,7 @@ SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ATTACHMENT, _RECIPIENT, _FORWARDED = "__attach_version1.0_#", "__recip_version1.0_#", "__substg1.0_3701000D"
 _FIXED, _NAMES = "__properties_version1.0", "__nameid_version1.0"
 _CLASS, _SUBJECT, _BODY, _HTML, _RTF = 0x001A, 0x0037, 0x1000, 0x1013, 0x1009
-_CODE_PAGE, _HTML_CODE_PAGE = 0x3FFD, 0x3FDE
+_CODE_PAGE, _HTML_CODE_PAGE, _UTF_8 = 0x3FFD, 0x3FDE, 65001
 _TIMES = (0x0039, 0x0E06, 0x3007)  # sent, received, created
 _SENDER, _AUTHOR = (0x0C1A, 0x5D01, 0x0C1F), (0x0042, 0x5D02, 0x0065)  # names and addresses
 _RECIPIENT_TYPE, _RECIPIENT_FIELDS = 0x0C15, {"To": (1, 0x0E04), "Cc": (2, 0x0E03), "Bcc": (3, 0x0E02)}
@@ -222,9 +222,10 @@ class _Item:
             yield _part("text", "rtf", rtf)
 
     def _html_charset(self, page: bytes) -> str:
-        """Return the charset that the message states for an HTML body without a declaration."""
+        """Return the charset that the message states, unless an HTML body declares another. Valid UTF-8 is no other."""
         number = self._own.number(_HTML_CODE_PAGE)
-        return "" if not number or b"charset" in page[:2048].lower() else code_page(number)
+        is_sure = number == _UTF_8 and "\ufffd" not in page.decode("utf-8", "replace")
+        return "" if not number or (b"charset" in page[:2048].lower() and not is_sure) else code_page(number)
 
     def _rich_text(self) -> bytes:
         packed = self._own.data(_RTF)

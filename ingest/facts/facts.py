@@ -70,13 +70,15 @@ def find_facts(parsed: ParsedDocument) -> dict[str, Fact]:
     """Return the facts that the rules find, by name. Takes about 0.1 s for a report of 100 pages."""
     opening = Opening(parsed)
     language = str(parsed.metadata.get(LANGUAGE, ""))
-    day = str(parsed.fields.get(DATE, ""))
+    published = _day(str(parsed.metadata.get("published_at", "")))  # by the page itself, and not by a program
+    day = str(parsed.fields.get(DATE, "")) or (published.isoformat() if published else "")
+    created = str(parsed.metadata.get("created_at") or parsed.fields.get("created_at", ""))  # a PDF has it as a field
     own = Fact(value=day, printed=day, quote=f"{DATE}: {day}", source=FactSource.PROPERTY) if day else None
     found = {
         TITLE: find_title(parsed.title, opening),
         ISSUER: find_issuer(opening),
         PERIOD: find_period(opening, language),
         CURRENCY: find_currency(opening),
-        DATE: own or find_date(str(parsed.metadata.get("created_at", "")), opening, language),
+        DATE: own or find_date(created, opening, language),
     }
     return {name: fact for name, fact in found.items() if fact}

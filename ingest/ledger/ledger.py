@@ -20,9 +20,11 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    ColumnElement,
     Engine,
     Row,
     Select,
+    Table,
     Text,
     and_,
     bindparam,
@@ -31,6 +33,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal,
     or_,
     select,
     update,
@@ -39,6 +42,7 @@ from sqlalchemy import (
 from ingest.errors import AmbiguousDocument, DamagedRow, DocumentNotFound
 from ingest.fields import DATE
 from ingest.ledger.records import (
+    OF_FILES,
     STARTED,
     Count,
     DocumentRecord,
@@ -101,6 +105,15 @@ _EMPTY: dict[str, Any] = {
     "state": DocumentState.FAILED, "stage": Stage.STORING, "seconds": {}, "warnings": [], "metadata": {}, "facts": {},
     "size": 0, "modified": 0.0, "pages": 0, "tokens": 0, "read_at": 0.0, "attempts": 0,
 }  # fmt: skip
+
+
+_KEPT = (TEXTS, FIELDS, DOCUMENTS)
+"""The tables whose rows move to the bin with a document. Tags, and fields that people set, stay in its collection."""
+
+
+def _of_file(table: Table) -> tuple[ColumnElement[bool], ...]:
+    """Return the SQL condition for rows read from files. Only the table of fields also has others."""
+    return (FIELDS.c.source == FieldSource.FILE,) if table is FIELDS else ()
 
 
 class Ledger:
@@ -395,19 +408,21 @@ class Ledger:
                     found[document] |= {FILE_DATE: day.isoformat()} if day else {}
             for collection in collections:
                 for document, own in read_own(connection, collection, documents).items():
-                    found[document] |= {DATE: str(own.fields[DATE])} if DATE in own.fields else {}
+                    found[document] |= {name: str(own.fields[name]) for name in (DATE, *OF_FILES) if name in own.fields}
         return found
 
     def counts(self) -> dict[str, dict[DocumentState, Count]]:
         """Count documents and chunks by collection and state."""
         counted: defaultdict[str, dict[DocumentState, Count]] = defaultdict(dict)
         columns = DOCUMENTS.c.collection, DOCUMENTS.c.state
-        query = select(*columns, func.count(), func.sum(DOCUMENTS.c.chunks)).group_by(*columns)
+        chunks = DOCUMENTS.c.chunks
+        numbers = func.count(), func.sum(chunks), func.sum(case((chunks > 0, 1), else_=0))
+        query = select(*columns, *numbers).group_by(*columns)
         with database(), self._engine.connect() as connection:
-            for collection, state, documents, chunks in connection.execute(query):
+            for collection, state, *found in connection.execute(query):
                 known = DocumentState(state) if state in list(DocumentState) else DocumentState.FAILED
-                before = counted[collection].get(known, Count(0, 0))
-                counted[collection][known] = Count(before.documents + documents, before.chunks + int(chunks))
+                before = counted[collection].get(known, Count(0, 0, 0))
+                counted[collection][known] = Count._make(int(sum(each)) for each in zip(before, found, strict=True))
         return dict(counted)
 
     def indexed(self, collection: str, documents: Sequence[str] = ()) -> Count:
@@ -417,7 +432,8 @@ class Ledger:
             columns.collection == collection, columns.chunks > 0
         )
         with database(), self._engine.connect() as connection:
-            return Count(*connection.execute(query.where(columns.id.in_(documents)) if documents else query).one())
+            found, chunks = connection.execute(query.where(columns.id.in_(documents)) if documents else query).one()
+        return Count(found, chunks, found)
 
     def database_id(self) -> str:
         """Return the id of the database. Processes that share the database have the same id."""
@@ -435,6 +451,32 @@ class Ledger:
             blocks=BLOCKS.validate_python(row["blocks"]),
             pages=PAGES.validate_python(row["pages"]),
         )
+
+    def keep(self, collection: str, documents: Sequence[DocumentRecord], place: str) -> None:
+        """Copy the rows and texts of documents to the bin entry ``place``. Call this before you remove them."""
+        with database(), self._engine.begin() as connection:
+            for table in _KEPT:
+                columns = literal(place), *(column for column in table.c if column.name != "collection")
+                for start in range(0, len(documents), _REFERENCES):
+                    ids = [each.id for each in documents[start : start + _REFERENCES]]
+                    rows = select(*columns).where(
+                        *_of_file(table), table.c.collection == collection, table.c.id.in_(ids)
+                    )
+                    connection.execute(insert(table).from_select(["collection", *(c.name for c in columns[1:])], rows))
+
+    def restore(self, collection: str, place: str) -> bool:
+        """Move documents back from the bin entry ``place``. Return whether one of them had passages."""
+        columns = DOCUMENTS.c
+        binned = columns.collection == place
+        ids = select(columns.id).where(binned)
+        with database(), self._engine.begin() as connection:
+            had_passages = connection.scalar(select(func.count()).where(binned, columns.chunks > 0))
+            for table in _KEPT:
+                there = table.c.collection == collection, table.c.id.in_(ids)
+                connection.execute(delete(table).where(*_of_file(table), *there))
+            for table in _KEPT:
+                connection.execute(update(table).where(table.c.collection == place).values(collection=collection))
+        return bool(had_passages)
 
     def forget(self, collection: str) -> None:
         """Delete every row of a collection, after the collection itself was dropped."""

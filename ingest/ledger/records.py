@@ -98,13 +98,13 @@ class DocumentRecord(FrozenModel):
 
     @property
     def dated(self) -> date | None:
-        """Its own date, otherwise the one that it states, its period, or the day (UTC) of the last file change.
+        """Its own date, otherwise the one that it states, its period, or the day of the last file change.
 
-        An incomplete date counts as its last day. None if the file was never read.
+        The properties of a file tell this day better than the disk, where a copy is new. An incomplete date counts as
+        its last day. None if the file was never read.
         """
-        return document_date(
-            stated_dates(self.fields, {name: fact.value for name, fact in self.facts.items()}), self.modified
-        )
+        stated = stated_dates(self.fields, {name: fact.value for name, fact in self.facts.items()})
+        return document_date([*stated, *file_days({**self.metadata, **self.fields})], self.modified)
 
     @property
     def index_version(self) -> str:
@@ -151,6 +151,10 @@ class Publication(NamedTuple):
     """What the file says of itself. None if it was not read."""
 
 
+OF_FILES = ("modified_at", "created_at")
+"""Properties that programs write."""
+
+
 class Touched(NamedTuple):
     """A file whose content is the indexed content: the id of its document, and what may have changed."""
 
@@ -161,10 +165,11 @@ class Touched(NamedTuple):
 
 
 class Count(NamedTuple):
-    """A number of documents, and the number of their chunks that searches see."""
+    """A number of documents, the number of their chunks that searches see, and how many have some."""
 
     documents: int
     chunks: int
+    searchable: int
 
 
 class DocumentText(FrozenModel):
@@ -184,6 +189,11 @@ def file_type(name: str, mime_type: str) -> str:
 def stated_dates(fields: Mapping[str, FieldValue], facts: Mapping[str, str]) -> list[str]:
     """Return the document's own date, and the date and the period that it states, as far as known."""
     return [str(fields.get(DATE, "")), facts.get(DATE, ""), facts.get(PERIOD, "")]
+
+
+def file_days(properties: Mapping[str, object]) -> list[str]:
+    """Return the days on which a program says that it changed and created the file, as far as known."""
+    return [str(properties.get(name, ""))[:10] for name in OF_FILES]
 
 
 def document_date(stated: Sequence[str], modified: float) -> date | None:

@@ -178,14 +178,16 @@ def unhide_versions(connection: Connection, collection: str, versions: Sequence[
 def remove_documents(
     connection: Connection, collection: str, documents: Sequence[DocumentRecord | DocumentSummary], reason: str
 ) -> None:
-    """Mark documents as removed, delete their texts and hide their versions."""
+    """Mark documents as removed, delete their texts and everything read from them, and hide their versions."""
     removed: dict[str, Any] = {
-        "state": DocumentState.REMOVED, "reason": reason, "chunks": 0, "tokens": 0, "updated_at": datetime.now(UTC)
+        "state": DocumentState.REMOVED, "reason": reason, "chunks": 0, "tokens": 0, "updated_at": datetime.now(UTC),
+        "title": "", "metadata": {}, "facts": {}, "warnings": [],
     }  # fmt: skip
     keys = [{"of": collection, "one": each.id} for each in documents]
     if keys:
         connection.execute(update(DOCUMENTS).where(*is_given(DOCUMENTS)).values(removed), keys)
         connection.execute(delete(TEXTS).where(*is_given(TEXTS)), keys)
+        connection.execute(delete(FIELDS).where(*is_given(FIELDS), FIELDS.c.source == FieldSource.FILE), keys)
         hide_versions(connection, collection, {each.index_version: each.id for each in documents})
 
 

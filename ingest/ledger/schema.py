@@ -107,7 +107,7 @@ SOURCES = Table(
     Column("options", JSON, nullable=False),
     Column("exclude", JSON, nullable=False),
     Column("include", JSON, nullable=False),
-    Column("every", String(8), nullable=False),
+    Column("every", String(8), nullable=False, server_default=""),
     Column("synced_at", DateTime(timezone=True), nullable=True),
     Column("documents", Integer, nullable=False),
     Column("error", Text, nullable=False),

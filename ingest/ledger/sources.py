@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, JsonValue, computed_field
 from sqlalchemy import delete, select
 
+from base.bin import Kind, kept
 from base.database import SqlStore
 from base.models import FrozenModel
 from ingest.ledger.rows import utc
@@ -72,7 +73,8 @@ class SourceTable(SqlStore):
     def list(self, collection: str | None = None) -> list[SourceRecord]:
         """Return the sources of a collection, or of all, sorted by collection and name."""
         columns = SOURCES.c
-        query = select(SOURCES).order_by(columns.collection, columns.name)
+        query = select(SOURCES).where(kept(Kind.COLLECTION, columns.collection))
+        query = query.order_by(columns.collection, columns.name)
         if collection is not None:
             query = query.where(columns.collection == collection)
         with database():

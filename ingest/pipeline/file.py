@@ -26,12 +26,13 @@ from ingest.ledger.records import (
     index_version,
 )
 from ingest.pipeline.discovery import FoundFile
+from ingest.pipeline.rules import no_document
 from vectorstore.models import Chunk
 
 Unpack = Callable[[Path, ContainerLimits, Path], Iterator[Member]]
 """Writes the members of a container into a folder, as ``ingest.containers.unpack.expand`` does."""
 HIDDEN = "hidden"
-"""The reason of hidden members, which are skipped like hidden files on disk. With any other reason, a member failed."""
+"""The reason for hidden members. They are skipped, as are members that are no documents; other members have failed."""
 
 
 @dataclass(eq=False)
@@ -168,7 +169,10 @@ class OpenContainer:
         document = f"{container.document}/{member.name}"
         self.seen.add(document)
         path, name = member.path or Path(member.name), f"{container.name}/{member.name}"
-        return FoundFile(path=path, document=document, name=name, container=container.document), member.reason
+        reason = member.reason or no_document(member.name)
+        if member.path and reason:
+            self._read.append(member.path)
+        return FoundFile(path=path, document=document, name=name, container=container.document), reason
 
     def has_lost(self, known: DocumentSummary) -> bool:
         """Return whether a known member is no longer in it."""

@@ -27,6 +27,7 @@ from ingest.pipeline.parse_file import wrap_internal_errors
 from ingest.pipeline.plan import IndexSettings, Plan, PlannedFile, Verdict, index_settings
 from ingest.pipeline.publisher import Publisher
 from ingest.pipeline.read_ahead import Copies, FileReader, ReadAhead
+from ingest.pipeline.rules import NO_DOCUMENT
 from ingest.pipeline.tally import IngestReport, Progress, Tally
 from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
@@ -328,7 +329,8 @@ class _Run:
 
     def _record_left_out(self, file: FoundFile, reason: str) -> None:
         """Record the reason why a member was not extracted."""
-        outcome = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
+        is_skipped = reason == HIDDEN or reason.startswith(NO_DOCUMENT)
+        outcome = DocumentState.SKIPPED if is_skipped else DocumentState.FAILED
         record = found_record(self._name, file, outcome, f"{file.document} was not extracted: {reason}. {_EXTRACT}")
         self._ledger.record(record)
         if record.id not in self._known:
@@ -336,7 +338,7 @@ class _Run:
         if outcome is DocumentState.FAILED:
             self._tally.failed.append(record)
         else:
-            self._tally.leave_out(record, HIDDEN)
+            self._tally.leave_out(record, reason)
 
     def _inherit(self, members: Sequence[FoundFile]) -> None:
         if members:

@@ -94,6 +94,8 @@ class IngestRequest(IngestOptions):
     documents: tuple[str, ...] = ()
     source: str = ""
     """The name of a source of the collection to sync."""
+    repair: bool = False
+    """Whether to read no files, and only embed documents whose passages are missing from the vector store."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,8 @@ def _find(
             request.paths, own, base, within,
             exclude=request.exclude, include=request.include, follow_links=request.follow_links,
         )  # fmt: skip
+    if request.repair:
+        return iter(())
     return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
 
 

@@ -19,6 +19,8 @@ from pathspec.patterns.gitignore import GitIgnorePatternError
 from ingest.errors import InvalidRule
 from ingest.pipeline.boundary import Boundary
 
+NO_DOCUMENT = "no document"
+"""Prefix of the reasons in ``left_out.toml`` that also apply to members of containers."""
 _CANDOR_FILE, _GIT_FILE = ".candorignore", ".gitignore"
 
 
@@ -95,6 +97,12 @@ class Rules:
         match = next((match for match in matches if match), None)
         has_wanted = is_folder and any(path.startswith(f"{entry.as_posix()}/") for path in self.wanted)
         return match if isinstance(match, LeftOut) and not has_wanted else None
+
+
+def no_document(name: str) -> str:
+    """Return why a member of a container is not a document, or ``""`` if it may be one."""
+    found = _defaults().match(Path(name), "")
+    return found.reason if isinstance(found, LeftOut) and found.reason.startswith(NO_DOCUMENT) else ""
 
 
 @cache

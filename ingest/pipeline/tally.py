@@ -62,6 +62,7 @@ class IngestReport(FrozenModel):
     stage_seconds: dict[str, float] = Field(description="seconds per stage, summed over the files")
     seconds: float = Field(description="wall-clock seconds")
     notices: tuple[str, ...] = ()
+    search_note: str = Field(default="", description="what a search cannot do with these documents, and the remedy")
     cancelled: bool = Field(
         default=False, description="whether it was cancelled before all files were done; the next ingest does the rest"
     )

@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.markup.element_writer import plain_text
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
 
 _LABELS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _TEXTS = {"DESCRIPTION": "", "COMMENT": "Comment", "NOTE": "Note"}
-_ENTRIES = {"VEVENT", "VTODO", "VJOURNAL", "VCARD"}
+_ENTRIES = {"VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY", "VCARD"}
 _FOLD = re.compile(r"\r?\n[ \t]")
 _SOFT_BREAK = re.compile(r"=\r?\n")
 _LINE = re.compile(r"(?:[\w-]+\.)?(?P<name>[\w-]+)(?P<parameters>(?:;[^:;\"]*(?:\"[^\"]*\"[^:;\"]*)*)*):(?P<value>.*)")
@@ -45,17 +46,24 @@ def write_entries(source: str, into: DocumentBuilder) -> None:
     """Add a paragraph per entry to the builder, and one for each of its longer texts."""
     lines: list[str] = []
     texts: list[str] = []
+    pages: list[str] = []  # HTML descriptions, which repeat the plain text
     inside: list[str] = []
+    names: set[str] = set()
     for field in _fields(source):
         if field.name == "BEGIN":
             inside.append(field.value.strip().upper())
         elif field.name == "END":
             if inside and inside.pop() in _ENTRIES:
-                for paragraph in ("\n".join(lines), *texts):
+                for paragraph in ("\n".join(lines), *texts, *(() if "DESCRIPTION" in names else pages)):
                     into.prose(paragraph)
-                lines, texts = [], []
+                lines, texts, pages, names = [], [], [], set()
         elif inside and inside[-1] in _ENTRIES and field.value.strip():
-            if field.name in _TEXTS:
+            names.add(field.name)
+            if field.name == "X-ALT-DESC":
+                pages.append(plain_text(_text(field)))
+            elif field.name == "ATTACH" and field.parameters.get("ENCODING", "").upper() == "BASE64":
+                into.warn("A file in an entry was not read.")
+            elif field.name in _TEXTS:
                 label = _TEXTS[field.name]
                 texts.append(f"{label}: {_text(field)}" if label else _text(field))
             elif field.name in _LABELS and not (field.name == "N" and "\nFN" in source):
@@ -85,7 +93,7 @@ def _text(field: _Field) -> str:
     value = field.value.strip()
     if field.parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
         value = quopri.decodestring(value.encode()).decode(field.parameters.get("CHARSET", "utf-8"), errors="replace")
-    if field.name == "RRULE":
+    if field.name in ("RRULE", "FREEBUSY"):
         return _TIME.sub(lambda time: iso_time(time[0]), value)
     if field.name in ("DTSTART", "DTEND", "DUE", "EXDATE", "RECURRENCE-ID", "BDAY"):
         return ", ".join(iso_time(part, field.parameters.get("TZID", "")) for part in value.split(","))
@@ -114,7 +122,7 @@ def iso_time(value: str, zone: str = "") -> str:
 
 READER = Reader(
     name="calendar",
-    version=3,
+    version=4,
     read=read_entries,
     mime_types=("text/calendar", "text/vcard", "text/x-vcard"),
 )

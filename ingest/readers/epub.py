@@ -18,8 +18,7 @@ from ingest.readers.markup.element_writer import ElementWriter
 from ingest.readers.markup.html import write_page
 from ingest.readers.markup.tree import decode_markup, xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.ooxml import Package
-from ingest.readers.shared.properties import PROPERTIES
+from ingest.readers.shared.ooxml import PROPERTIES, Package
 from vectorstore.models import Scalar
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
@@ -128,4 +127,4 @@ def _properties(book: Element) -> dict[str, Scalar]:
     return {key: ", ".join(values) if key == "authors" else values[0] for key, values in found.items()}
 
 
-READER = Reader(name="epub", version=6, read=read_epub, mime_types=("application/epub+zip",))
+READER = Reader(name="epub", version=9, read=read_epub, mime_types=("application/epub+zip",))

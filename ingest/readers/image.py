@@ -16,7 +16,7 @@ def read_image(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]
     write_pages(scans.image(request.data), into)
     if into.is_empty:
         raise EmptyImage(scans.empty_reason())
-    return scans.report(into) | list_pictured(scans.recognised)
+    return scans.report(into) | list_pictured([*scans.recognised])
 
 
 READER = Reader(name="image", version=2, read=read_image, mime_types=("image/*",))

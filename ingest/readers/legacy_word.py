@@ -55,5 +55,5 @@ def write_flat_text(text: str, into: DocumentBuilder) -> None:
 
 
 READER = Reader(
-    name="legacy_word", version=4, read=read_legacy_word, mime_types=("application/msword",), library=LIBRARY
+    name="legacy_word", version=5, read=read_legacy_word, mime_types=("application/msword",), library=LIBRARY
 )

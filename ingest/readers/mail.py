@@ -103,7 +103,8 @@ class _Body:
             write_entries(text, self._into)
         else:
             if part.get_param("format") == "flowed":
-                text = _FLOWED.sub(" ", text.replace("\r\n", "\n"))
+                between = "" if part.get_param("delsp") == "yes" else " "
+                text = _FLOWED.sub(between, text.replace("\r\n", "\n"))
             write_text(text, self._into)
 
     def _decoded(self, part: Message) -> str:
@@ -127,5 +128,5 @@ def _text_part(part: Message) -> Message | None:
 
 
 READER = Reader(
-    name="mail", version=6, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
+    name="mail", version=9, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
 )

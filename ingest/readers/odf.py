@@ -17,16 +17,17 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import Piece, is_useful_link, linked, write_pieces
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.numerals import format_count
-from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number
+from ingest.readers.shared.ooxml import PROPERTIES, Package, attribute, comment_line, local_name, number
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
-from ingest.readers.shared.properties import PROPERTIES
 from ingest.readers.shared.symbols import in_font
 from vectorstore.models import Scalar
 
 _MANIFEST = "META-INF/manifest.xml"
 _MAX_REPEATS = 1024  # programs fill a sheet to its edge with one cell that is repeated a million times
 _OUTLINE = "outline-style"  # of headings
+_SWITCHES = "state", "selected"
 _NUMBERS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_DRAWINGS = {"frame", "custom-shape", "g", "line", "rect", "ellipse", "polygon", "path", "connector"}
 _LEFT_OUT = {"tracked-changes", "sequence-decls", "forms", "annotation-end", "bookmark", "soft-page-break", "title"}
 
 
@@ -35,9 +36,8 @@ def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     package = open_package(request)
     content, styles = read_content(package)
     body = content.find("{*}body")
-    if content.find(".//{*}control") is not None:
-        into.warn("The fields of its form were not read. Export it as PDF to read them.")
     if body is not None:
+        _fill_controls(body)
         Body(package, content, into, styles).write(body)
     if styles is not None:
         _write_headers(styles, into)
@@ -172,11 +172,16 @@ class Body:
                 self._write_slide(element)
             case "annotation":
                 self._into.prose(_comment(element))
+            case "control":
+                self._into.prose(element.text or "")
+            case "desc":
+                self._into.prose("".join(element.itertext()))
             case "object" | "object-ole":
                 self._write_object(element)
             case "section" if attribute(element, "display") == "none":
                 pass
             case name if name not in _LEFT_OUT:
+                self._into.prose(_link_of_drawing(element))
                 self.write(element)
             case _:
                 pass
@@ -205,7 +210,7 @@ class Body:
                 case "desc":
                     self._into.prose("".join(element.itertext()))
                 case _:
-                    pass
+                    self._into.prose(_link_of_drawing(element))
 
     def _write_slide(self, page: Element) -> None:
         """Write a slide: its title, then its frames, then its notes."""
@@ -325,6 +330,24 @@ class Body:
             self._into.table(repeat_merged(self.rows(table)))
 
 
+def _fill_controls(body: Element) -> None:
+    """Set the text of each form control in the document to the value of its field."""
+    fields = {attribute(field, "id"): field for form in body.iterfind(".//{*}form") for field in form.iter()}
+    for place in body.iterfind(".//{*}control"):
+        field = fields.get(attribute(place, "control"), place)
+        is_on, value, label = (_state(field, *names) for names in (_SWITCHES, ("value",), ("label",)))
+        chosen = [attribute(option, "label") for option in field if _state(option, *_SWITCHES) == "true"]
+        if local_name(field) in ("checkbox", "radio"):
+            place.text = f"[{'x' if is_on in ('checked', 'true') else ' '}] {label}"
+        elif local_name(field) != "password":
+            place.text = ", ".join(chosen) or value or label
+
+
+def _state(field: Element, *names: str) -> str:
+    """Return the current value of the first attribute that the field has, otherwise its default value."""
+    return next(filter(None, (attribute(field, each) for name in names for each in (f"current-{name}", name))), "")
+
+
 def _write_headers(styles: Element, into: DocumentBuilder) -> None:
     headers = PageHeaders(into)
     for part in styles.iterfind(".//{*}master-page/*"):
@@ -342,6 +365,13 @@ def _attached(element: Element) -> Iterator[Element]:
         yield child
         if local_name(child) not in ("note", "annotation", "text-box", "custom-shape"):
             yield from _attached(child)
+
+
+def _link_of_drawing(element: Element) -> str:
+    """Return the link target of a drawing, from the element around it or from its click event, or ``""``."""
+    address = attribute(element, "href")
+    is_around = local_name(element) == "a" and any(local_name(child) in _DRAWINGS for child in element)
+    return address if (is_around or local_name(element) == "event-listener") and is_useful_link(address) else ""
 
 
 def _own_rows(table: Element) -> Iterator[Element]:
@@ -396,5 +426,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=9, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=11, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

@@ -69,7 +69,7 @@ def _write(record: list[tuple[str, str]], into: DocumentBuilder) -> None:
 
 READER = Reader(
     name="references",
-    version=2,
+    version=3,
     read=read_references,
     mime_types=("application/x-research-info-systems", "application/x-pubmed", _BIBTEX),
     library=LIBRARY,

@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import Piece, write_pieces
+from ingest.readers.shared.formulas import formula_to_latex
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.numerals import format_count
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, description, local_name, number, texts
@@ -185,7 +186,7 @@ def _shapes(tree: Element | None) -> Iterator[Element]:
     """Yield the shapes of a tree and of its groups; of alternatives for several program versions, the first."""
     for element in () if tree is None else tree:
         match local_name(element):
-            case "sp" | "pic" | "graphicFrame" | "cxnSp":
+            case "sp" | "pic" | "graphicFrame" | "cxnSp" if element.find("./*/{*}cNvPr[@hidden='1']") is None:
                 yield element
             case "grpSp" | "Choice":
                 yield from _shapes(element)
@@ -233,7 +234,7 @@ def _placeholder(shape: Element) -> str | None:
 
 
 def _text(paragraph: Element, links: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return a paragraph's text with its line breaks and the form of its runs. Formulas are reduced to their letters.
+    """Return the text of a paragraph, with its line breaks and formatting.
 
     ``links`` are addresses by the id of their relation.
     """
@@ -249,6 +250,8 @@ def _pieces(element: Element, links: Mapping[str, str]) -> Iterator[Piece]:
                 yield Piece(child.text or "")
             case "br":
                 yield Piece("\n")
+            case "oMath":
+                yield Piece(f"${formula_to_latex(child)}$")
             case _:
                 yield from _pieces(child, links)
 
@@ -306,4 +309,4 @@ def _cells(row: Element, links: Mapping[str, str]) -> list[Cell]:
     return cells
 
 
-READER = Reader(name="slides", version=7, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))
+READER = Reader(name="slides", version=8, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))

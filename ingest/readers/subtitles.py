@@ -38,7 +38,11 @@ _TIMING = re.compile(rf"\s*(?P<start>{_CLOCK})\s*(?:-->|,)\s*{_CLOCK}(?:\s.*)?")
 _NO_CUE = re.compile(r"\ufeff?(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s([^<>]+)>")
-_TAG = re.compile(r"<rt>[^<]*(?:</rt>)?|</?(?:[a-z][^<>]*|[\d:.]+)>|\{(?:\\|[a-z]:)[^{}]*\}", re.IGNORECASE)
+_TAG = re.compile(
+    r"<rt>[^<]*(?:</rt>)?|</?(?:[a-z][^<>]*|[\d:.]+)>|\{(?=\\)[^{}]*\\p[1-9][^{}]*\}[^{}]*|\{(?:\\|[a-z]:)[^{}]*\}",
+    re.IGNORECASE,
+)
+"""What is not said: tags, readings of characters, and drawings of Advanced SubStation."""
 _SENTENCE_END = re.compile(r"""[.!?…。！？؟।♪)\]]["'”’»)\]]*$""")
 _WIDE_GAP = re.compile(r"(?<=[\u3001-\u30ff\u3400-\u9fff]) (?=[\u3001-\u30ff\u3400-\u9fff])")
 _ROLLING = 0.5  # of the cues: if a larger share repeats a line, the file has rolling captions
@@ -155,7 +159,7 @@ def _is_name(lines: Sequence[str], number: int) -> bool:
 
 def _plain(line: str) -> str:
     line = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
-    return " ".join(html.unescape(_TAG.sub("", line)).split())
+    return " ".join(html.unescape(_TAG.sub("", line.replace("[br]", " "))).split())
 
 
 def _without_repeats(cues: list[_Cue]) -> list[_Cue]:
@@ -215,4 +219,4 @@ def _ends(cue: _Cue) -> bool:
     return _SENTENCE_END.search(cue.words[-1]) is not None
 
 
-READER = Reader(name="subtitles", version=5, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
+READER = Reader(name="subtitles", version=6, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))

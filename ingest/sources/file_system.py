@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 PREFIX = "llama_index:"
 _LOAD = "load"  # the table of the arguments of load_data; the others are of the reader
 _NAMES = ("file_path", "file_name", "title", "name", "url", "source")  # of documents, as readers put them in metadata
+_READ_AT = ("atime", "time")  # when a file was read, in the entries of SFTP and SMB
 _ADDRESSES = ("url", "source", "link", "web_view_link", "file_path")
 
 
@@ -42,17 +42,19 @@ class LlamaIndexSource:
         except Exception as error:  # each reader has errors of its own
             raise SourceFailed(f"{self._address} failed: {type(error).__name__}: {error}") from error
         names: Counter[str] = Counter()
+        by_text = {each.version: address for address, each in known.items()}
         for document in documents:
             name = _first(document, _NAMES) or document.id_
             names[name] += 1
-            yield self._item(document, name if names[name] == 1 else f"{name} ({names[name]})", known)
+            yield self._item(document, name if names[name] == 1 else f"{name} ({names[name]})", by_text)
 
-    def _item(self, document: Document, name: str, known: Mapping[str, Known]) -> Item:
+    def _item(self, document: Document, name: str, by_text: dict[str, str]) -> Item:
         text = document.text.encode()
         address = f"{_first(document, _ADDRESSES) or self._address}#{name}"
         version = hashlib.sha256(text).hexdigest()
-        if address in known and known[address].version == version:
-            return Item("", address, is_unchanged=True)
+        known = by_text.get(version)
+        if known and (known == address or name == document.id_):  # many readers create new ids with each call
+            return Item("", by_text.pop(version), is_unchanged=True)
         *folders, last = [part for part in name.split("/") if part] or [name]
         return Item("/".join([*map(file_name, folders), file_name(last, ".txt")]), address, version, text)
 
@@ -78,36 +80,66 @@ def _first(document: Document, keys: tuple[str, ...]) -> str:
 
 
 class FileSystemSource:
-    """The files below an address. ``options`` go to the file system, such as an endpoint or credentials."""
+    """The files below an address. ``options`` go to the file system, such as an endpoint or credentials.
 
-    def __init__(self, address: str, options: Mapping[str, JsonValue], *, max_bytes: int) -> None:
-        self._address, self._options, self._max_bytes = address, options, max_bytes
+    ``judge`` returns why a file is left out, or an empty string. Files that are left out are not transferred.
+    """
+
+    def __init__(
+        self, address: str, options: Mapping[str, JsonValue], judge: Callable[[str], str], *, max_bytes: int
+    ) -> None:
+        self._address, self._judge, self._max_bytes = address, judge, max_bytes
+        # Some file systems need a tuple, such as WebDAV for user and password. TOML has only arrays.
+        self._options = {name: tuple(each) if isinstance(each, list) else each for name, each in options.items()}
 
     def items(self, known: Mapping[str, Known]) -> Iterator[Item]:
         """Yield the files, sorted by path. Reads only those whose entry in the list has changed."""
         from fsspec.core import url_to_fs
 
         with _explained(self._address):
-            system, root = url_to_fs(self._address, **self._options)
-            listed: dict[str, dict[str, Any]] = system.find(root, detail=True)
+            # A cached instance may have a dead connection, and an outdated listing.
+            system, root = url_to_fs(self._address, skip_instance_cache=True, **self._options)
+            start, unread = system.info(root) | {"name": root}, dict[str, str]()
+            listed = {info["name"]: info for info in _files(system, start, unread)}
+        base = self._address.rstrip("/")
+        for folder, why in unread.items():
+            address = f"{base}/{folder.removeprefix(root).strip('/')}"
+            yield Item("", address, error=why)
+            yield from (Item("", each, is_unchanged=True) for each in known if each.startswith(f"{address}/"))
         for path, info in sorted(listed.items()):
-            name = path.removeprefix(root).strip("/") or path.rpartition("/")[2]
-            address = f"{self._address.rstrip('/')}/{name}" if path != root else self._address
-            version = hashlib.sha256(repr(sorted(info.items())).encode()).hexdigest()
-            if address in known and known[address].version == version:
+            below = path.removeprefix(root).strip("/")
+            name, address = below or path.rpartition("/")[2], f"{base}/{below}" if below else self._address
+            entry = sorted(each for each in info.items() if each[0] not in _READ_AT)
+            version = hashlib.sha256(repr(entry).encode()).hexdigest()
+            if why := self._judge(name):
+                yield Item("", address, skipped=why)
+            elif address in known and known[address].version == version:
                 yield Item("", address, is_unchanged=True)
             elif (info.get("size") or 0) > self._max_bytes:
                 yield too_large(address, self._max_bytes)
             else:
-                yield _read(Item(name, address, version), partial(system.cat_file, path))
+                try:
+                    with _explained(address):
+                        yield Item(name, address, version, system.cat_file(path))
+                except SourceFailed as error:
+                    yield Item("", address, error=str(error))
 
 
-def _read(item: Item, read: Callable[[], bytes]) -> Item:
-    try:
-        with _explained(item.address):
-            return item._replace(content=read())
-    except SourceFailed as error:
-        return Item("", item.address, error=str(error))
+def _files(system: Any, entry: dict[str, Any], unread: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the entries of all files below a folder. Adds subfolders that cannot be listed to ``unread``.
+
+    The search of fsspec leaves such folders out, as if their files had been deleted.
+    """
+    if entry["type"] != "directory":
+        yield entry
+        return
+    for each in system.ls(entry["name"], detail=True):
+        try:
+            if each["name"].rstrip("/") != entry["name"].rstrip("/"):  # some list the folder itself
+                with _explained(each["name"]):
+                    yield from _files(system, each, unread)
+        except SourceFailed as error:
+            unread[each["name"]] = str(error)
 
 
 @contextmanager

@@ -16,11 +16,19 @@ from vectorstore.models import Scalar
 _FORMATS = {".rst": "rst", ".org": "org", ".mediawiki": "mediawiki", ".typ": "typst"}
 _NAMES = {"rst": "reStructuredText", "org": "Org", "mediawiki": "MediaWiki"}
 _CSV_TABLE = r"\.\. csv-table::[^\n]*\n(?:[ \t]+:(?!file:)[\w-]+:[^\n]*\n){0,20}[ \t]+"
+_OPTIONS = r"(?:[ \t]+:(?!header:)[\w-]+:[^\n]*\n){0,20}"
+_OTHER_DELIMITER = re.compile(
+    r"(\.\. csv-table::[^\n]*\n(?=(?:[ \t]+:[\w-]+:[^\n]*\n){0,20}[ \t]+:delim:[ \t]*(?:(\S)|tab)[ \t]*\n)"
+    rf"{_OPTIONS})([ \t]+):header:[ \t]*([^\n]*(?(2)\2|\t)[^\n]*)\n({_OPTIONS})\n"
+)
+"""A table whose head has its delimiter; pandoc would divide it at commas. The head becomes its first row."""
 _CHANGES: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "rst": (
         (re.compile(r"^([ \t]*\.\. [\w-]+):([\w-]+)(?::([\w-]+))?::", re.MULTILINE), r"\1-\2\3::"),
+        (re.compile(r"^([ \t]*\.\. )toctree::", re.MULTILINE), r"\1code::"),
         (re.compile(r"^([ \t]*)(\.\. \|[^|\n]+\| date::.*)$", re.MULTILINE), r"\1.. (\2)"),
         (re.compile(rf"^([ \t]*{_CSV_TABLE}):file:", re.MULTILINE), r"\1:from-file:"),
+        (_OTHER_DELIMITER, r"\1\3:header-rows: 1\n\5\n\3\4\n"),
     ),
     "org": (
         (re.compile(r"\A"), "#+OPTIONS: p:t arch:t\n"),
@@ -79,7 +87,7 @@ def _read_simply(request: ReadRequest, source: str, into: DocumentBuilder) -> di
 
 READER = Reader(
     name="converted",
-    version=1,
+    version=3,
     read=read_converted,
     mime_types=("text/*", "application/x-typst"),
     suffixes=tuple(_FORMATS),

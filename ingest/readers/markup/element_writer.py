@@ -102,12 +102,13 @@ class ElementWriter:
         self._flush()
         if name in TITLES or _is_heading(name):
             self._into.heading(words(element), int(name[1]) if _is_heading(name) else depth)
-        elif name == "table" and _is_layout(element):
-            for cell in (cell for row in _outside_inner_tables(element) for cell in row):
-                self._write_children(cell, depth)
         elif name in ("table", "tgroup"):
             caption = element.find("{*}caption")
             self._into.prose("" if caption is None else words(caption))
+            if name == "table" and _is_layout(element):
+                for cell in (cell for row in _outside_inner_tables(element) for cell in row):
+                    self._write_children(cell, depth)
+                return
             heads = sum(element_name(row) in _ROWS for head in element.iterfind("{*}thead") for row in head)
             self._into.table(repeat_merged(_rows(element)), header_rows=max(heads, 1))
         elif name in _LISTS and any(element_name(child) in _ITEMS for child in element):
@@ -286,7 +287,10 @@ _MATH: dict[str, Callable[..., str]] = {
     "msub": lambda base="", under="", *_: base + lowered(under),
     "msubsup": lambda base="", under="", over="", *_: base + lowered(under) + raised(over),
     "mfrac": lambda *parts: "/".join(part if part.isalnum() else f"({part})" for part in parts),
+    "munder": lambda base="", under="", *_: base + lowered(under),
+    "munderover": lambda base="", under="", over="", *_: base + lowered(under) + raised(over),
     "msqrt": lambda *parts: f"√({' '.join(parts)})",
+    "mroot": lambda base="", index="", *_: f"{raised(index)}√({base})",
 }
 """Elements of MathML whose form carries meaning."""
 

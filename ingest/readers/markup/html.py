@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
@@ -10,9 +11,10 @@ from ingest.readers.markup.element_writer import ElementWriter, words
 from ingest.readers.markup.page_form import show_form
 from ingest.readers.markup.tree import decode_markup, html_tree, prune
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.properties import PROPERTIES
+from ingest.readers.shared.ooxml import PROPERTIES
 from vectorstore.models import Scalar
 
+_PUBLISHED = re.compile(r'"datePublished"\s*:\s*"(\d{4}-\d\d-\d\d)')  # in JSON-LD
 _HIDDEN_SHARE = 0.1  # of the words of the page, from which on hidden ones are worth a warning
 
 
@@ -45,7 +47,10 @@ def _head(root: Element) -> Iterator[tuple[str, Scalar]]:
         key = PROPERTIES["html"].get((meta.get("name") or meta.get("property") or "").lower())
         if key and meta.get("content", "").strip():
             found.setdefault(key, meta.get("content", "").strip())
+    linked = {day for each in root.iterfind(".//script") for day in _PUBLISHED.findall(each.text or "")}
+    if len(linked) == 1:  # several are those of a list of pages
+        found.setdefault("published_at", *linked)
     yield from found.items()
 
 
-READER = Reader(name="html", version=10, read=read_html, mime_types=("text/html", "application/xhtml+xml"))
+READER = Reader(name="html", version=14, read=read_html, mime_types=("text/html", "application/xhtml+xml"))

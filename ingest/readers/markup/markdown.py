@@ -17,7 +17,7 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import APART, is_html, write_html_fragment
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import is_useful_link, linked, lowered, raised, struck
-from ingest.readers.shared.front_matter import FRONT_MATTER, read_front_matter
+from ingest.readers.text import FRONT_MATTER, read_front_matter
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 _NOTE_TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
 """A tag in a note: `#project/orion`. It has a letter, so `#1` is none."""
 _ESCAPED = re.compile(r"\\#([\w/-]+)")
-_TAG = re.compile(r"<[^>]*>")
 _HTML_TAG = re.compile(
-    r"""<(?P<closing>/?)(?P<name>[A-Za-z][\w-]*)(?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))*\s*(?P<empty>/?)>"""
+    r"""<(?P<closing>/?)(?P<name>[A-Za-z][\w-]*)(?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)|\s+(?:hidden|open))*\s*(?P<empty>/?)>"""
 )
 """A tag whose attributes, if any, have values: ``<b and c>`` is no tag, but a comparison."""
 _ADDRESS = re.compile(r"""\bhref\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
@@ -100,9 +99,15 @@ def _add(node: SyntaxTreeNode, into: DocumentBuilder) -> None:
         case "html_block" if (tag := _HTML_TAG.match(node.content.lstrip())) and not is_html(tag["name"]):
             into.prose(node.content)
         case "html_block":
-            write_html_fragment(node.content, into)
+            _write_html(node.content, into)
         case _:
             _add_children(node.children, into)
+
+
+def _write_html(source: str, into: DocumentBuilder) -> None:
+    """Write a block of HTML. Unknown tags, such as in ``List<String>``, are written as text."""
+    plain = _HTML_TAG.sub(lambda tag: tag[0] if is_html(tag["name"]) else html.escape(tag[0]), source)
+    write_html_fragment(plain, into)
 
 
 def _list_lines(node: SyntaxTreeNode, depth: int) -> Iterator[str]:
@@ -126,7 +131,9 @@ def _plain(node: SyntaxTreeNode) -> str:
     if node.type in ("fence", "code_block"):
         return node.content
     if node.type == "html_block":
-        return html.unescape(_TAG.sub("", node.content))
+        page = DocumentBuilder()
+        _write_html(node.content, page)
+        return page.text.replace("\n\n", "\n")
     if node.type in ("paragraph", "heading", "inline"):
         return _inline(node)
     return "\n".join(_plain(child) for child in node.children)
@@ -203,4 +210,4 @@ class _Tag:
         return _FORMS.get(self.name, str)(text)
 
 
-READER = Reader(name="markdown", version=7, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))
+READER = Reader(name="markdown", version=8, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

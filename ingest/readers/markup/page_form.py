@@ -16,10 +16,21 @@ from xml.etree.ElementTree import Element
 from ingest.readers.shared.form import host_of, is_useful_link
 from ingest.readers.shared.symbols import in_font
 
-_PART = re.compile(r">?(?=.)(?:[a-z][a-z0-9]*|\*)?(?:[.#][\w-]+|\[[\w-]+(?:=[\w-]*)?\])*", re.IGNORECASE)
-"""A part of a selector. ``>``: directly in the element of the part before."""
+_SIMPLE = r"(?:[a-z][a-z0-9]*|\*)?(?:[.#][\w-]+|\[[\w-]+(?:=[\w-]*)?\])*"
+_PART = re.compile(rf">?(?=.){_SIMPLE}(?:(?<!html)(?<!body):not\({_SIMPLE}(?:,{_SIMPLE})*\))*", re.IGNORECASE)
+"""A compound selector. ``>``: a child of the element before. Scripts set classes of html and body, so ``:not()`` on
+them does not match."""
+_NOT = re.compile(r":not\(([^()]*)\)")
+_COMMA = re.compile(r",(?![^()]*\))")
+_INNER_BLANKS = re.compile(r"(?<=[(,])\s+|\s+(?=[,)])")
 _MARK = re.compile(r"[.#]?[\w-]+|\[[^\]]*\]")
-_HIDES = re.compile(r"display:none|mso-hide:all")
+_HIDES = re.compile(
+    r"display:none|mso-hide:all|^(?!.*(?:transition|animation|transform|translate))(?:.*\bopacity:0*\.?0+%?(?:;|!|$)"
+    r"|(?=.*overflow:hidden).*(?:^|;)(?:max-)?height:0(?:px)?(?:;|!|$)"
+    r"|.*(?:text-indent|margin-left):-(?:\d{4}|[5-9]\d\dp|\d{3}r?em)"
+    r"|(?=.*position:[^s]).*(?:^|;)(?:left|right|top):-(?:\d{4}|[5-9]\d\dp|\d{3}(?:r?em|v[wh])))"
+)
+"""Styles that hide an element or move it off the page. Animated elements are kept, because a script shows them."""
 _UNSEEN = re.compile(r"(visibility|font)(?:-size)?:(?:hidden|collapse|0(?:px|pt|em|%)?(?:;|!|$))")
 _SEEN = re.compile(r"(visibility|font)(?:-size)?:(?!inherit|unset|smaller|larger|[\d.]+(?:em|ex|ch|%))")
 """Matches what shows text again inside an element that has ``_UNSEEN``, if it does not itself match that."""
@@ -32,6 +43,12 @@ _FORMS = {
     re.compile("line-through"): "del",
 }
 _OWN_LINE = re.compile(r"display:(?:block|flex|grid|table(?:-row|-cell)?|list-item|flow-root)(?:;|!|$)")
+_COLOUR = re.compile(r"(?:^|;)color:([^;!]+)")
+_GROUND = re.compile(r"(?:^|;)background(?:-color|-image)?:([^;!]+)")
+_OTHER_GROUND = re.compile(r"@media|::?(?:before|after|first|last|nth|is|where|root)\b")
+"""Matches parts of a style sheet that are not evaluated and may set the background of any element."""
+_NAMED = {"white": "#ffffff", "black": "#000000", "#fff": "#ffffff", "#000": "#000000", "rgb(255,255,255)": "#ffffff"}
+_UNKNOWN = re.compile(r"[()/]|inherit|initial|unset|current|transparent|none")  # pictures, gradients, variables
 _LAID_OUT = re.compile(r"display:(?:inline-)?(?:flex|grid)(?:;|!|$)")
 """Matches boxes whose children are laid out one by one, as blocks are."""
 _FONT = re.compile(r"font-family:['\"]?([\w ]+)|font:[^;]*?['\"]?((?:symbol|wingdings|webdings)\d?)\b")
@@ -52,6 +69,8 @@ class _Rule:
     marks: _Marks
     is_child: bool
     """Whether the element is directly in the one of the part before."""
+    without: frozenset[_Marks]
+    """The marks in each ``:not()``. An element with all marks of one of them does not match."""
     inner: _Rule | None
     style: tuple[tuple[str, str], ...]
     weight: tuple[int, ...]
@@ -63,6 +82,8 @@ class _Rule:
 
 
 _Rules = dict[str, set[_Rule]]  # by their keys
+_Colours = tuple[str, str]
+"""The color of text and of its background; ``""`` if unknown."""
 
 
 def show_form(root: Element) -> int:
@@ -70,7 +91,12 @@ def show_form(root: Element) -> int:
 
     Return the number of words that were removed.
     """
-    return _show(root, _by_key(_rules(root)), {}, _own_host(root), frozenset())
+    sheets = "\n".join(each.text or "" for each in root.iter("style"))
+    is_unread = root.find(".//link[@rel='stylesheet']") is not None or (
+        "background" in sheets and bool(_OTHER_GROUND.search(sheets))
+    )
+    around = None if is_unread else ("", "#ffffff")
+    return _show(root, _by_key(_rules(root)), {}, _own_host(root), frozenset(), around)
 
 
 def _by_key(rules: Iterable[_Rule]) -> _Rules:
@@ -86,19 +112,25 @@ def _rules(root: Element) -> Iterator[_Rule]:
     orders = {}  # of equal rules, the last one counts
     for order, (selectors, declarations) in enumerate(_blocks("\n".join(sheets))):
         style = tuple(_declared(declarations).items())
-        for selector in selectors.translate({34: "", 39: ""}).split(",") if style else ():
+        whole = _INNER_BLANKS.sub("", selectors.translate({34: "", 39: ""}))
+        for selector in _COMMA.split(whole) if style else ():
             parts = " ".join(selector.replace(">", " > ").split()).replace("> ", ">").split()
             if parts and all(map(_PART.fullmatch, parts)):
                 orders[tuple(parts), style] = order
     for (selected, style), order in orders.items():
-        marks = [[each if each[0] in ".#[" else each.lower() for each in _MARK.findall(part)] for part in selected]
-        kinds = [mark[0] for each in marks for mark in each]
+        marks = [_selected(_NOT.sub("", part)) for part in selected]
+        others = [[_selected(each) for found in _NOT.findall(part) for each in found.split(",")] for part in selected]
+        kinds = [mark[0] for each in (*marks, *(other for found in others for other in found)) for mark in each]
         names = sum(kind.isalpha() for kind in kinds)
         rule, weight = None, (kinds.count("#"), len(kinds) - names, names, order)
-        for part, each in zip(reversed(selected), reversed(marks), strict=True):
-            rule = _Rule(frozenset(each), part[0] == ">", rule, style, weight)
+        for part, each, without in zip(reversed(selected), reversed(marks), reversed(others), strict=True):
+            rule = _Rule(each, part[0] == ">", frozenset(without), rule, style, weight)
         if rule:
             yield rule
+
+
+def _selected(part: str) -> _Marks:
+    return frozenset(each if each[0] in ".#[" else each.lower() for each in _MARK.findall(part))
 
 
 def _blocks(sheet: str) -> Iterator[tuple[str, str]]:
@@ -122,10 +154,13 @@ def _declared(style: str) -> dict[str, str]:
     return {name.removesuffix("-line"): each for name, each in named if name in _PROPERTIES}
 
 
-def _show(element: Element, rules: _Rules, near: _Rules, host: str, inherited: frozenset[str]) -> int:
+def _show(
+    element: Element, rules: _Rules, near: _Rules, host: str, inherited: frozenset[str], around: _Colours | None
+) -> int:
     """Apply ``rules`` inside an element, and those ``near`` to its children.
 
     ``inherited`` says by which properties the text of the element is not seen, unless an element inside sets them.
+    ``around`` are its colours, or None if the backgrounds of the page are not known.
     """
     hidden = 0
 
@@ -133,21 +168,22 @@ def _show(element: Element, rules: _Rules, near: _Rules, host: str, inherited: f
         nonlocal hidden
         marks = _marks(child)
         fitting = [rule for known in (rules, near) for mark in marks for rule in known.get(mark, ())]
-        fitting = [rule for rule in fitting if rule.marks <= marks]
+        fitting = [rule for rule in fitting if rule.marks <= marks and not any(each <= marks for each in rule.without)]
         style = _style(child, fitting)
         if _is_hidden(child, style):
             hidden += 0 if child.tag in _NO_TEXT else len(" ".join(child.itertext()).split())
             return False
         unseen = inherited.difference(_SEEN.findall(style)).union(_UNSEEN.findall(style))
         unseen = frozenset() if child.tag in _ALWAYS_SHOWN else unseen
+        colours = around and _colours(child, style, around)
         inner = [rule.inner for rule in fitting if rule.inner]
         added = [rule for rule in inner if not rule.is_child and rule not in rules.get(rule.key, ())]
         for rule in added:
             rules.setdefault(rule.key, set()).add(rule)
-        hidden += _show(child, rules, _by_key(rule for rule in inner if rule.is_child), host, unseen)
+        hidden += _show(child, rules, _by_key(rule for rule in inner if rule.is_child), host, unseen, colours)
         for rule in added:
             rules[rule.key].remove(rule)
-        if unseen:
+        if unseen or (colours and colours[0] and colours[0] == colours[1]):
             hidden += 0 if child.tag in _NO_TEXT else _blank(child)
             if not len(child):
                 return False
@@ -156,6 +192,24 @@ def _show(element: Element, rules: _Rules, near: _Rules, host: str, inherited: f
 
     keep(element, is_shown)
     return hidden
+
+
+def _colours(element: Element, style: str, around: _Colours) -> _Colours:
+    """Return the colors of an element. The background of an element that is positioned or has a picture is unknown."""
+    colour, grounds = _COLOUR.search(style), _GROUND.findall(style) or [element.get("bgcolor", "")]
+    inherited = "" if element.tag == "a" else around[0]  # links have a colour of their own
+    text = _plain_colour(colour[1] if colour else element.get("color", element.get("text", "")), inherited)
+    behind = [_plain_colour(ground, around[1]) for ground in grounds]
+    is_placed = "position:" in style or "text-shadow:" in style or element.get("background")
+    return text, "" if "" in behind or (is_placed and grounds == [""]) else behind[-1]
+
+
+def _plain_colour(value: str, inherited: str) -> str:
+    """Return a color as #rrggbb or by name, or ``""`` if unknown."""
+    value = _NAMED.get(value.lower().strip(), value.lower().strip())
+    if not value or value == "transparent":
+        return inherited
+    return "" if _UNKNOWN.search(value) or " " in value else value
 
 
 def _blank(element: Element) -> int:

@@ -9,7 +9,7 @@ local function set(names)
   return found
 end
 
-local NOT_TEXT = set "contents currentmodule index meta rst-class tabularcolumns toctree"
+local NOT_TEXT = set "contents currentmodule index meta rst-class tabularcolumns"
 local NAMED = set "deprecated seealso todo versionadded versionchanged versionremoved"  -- their name is their meaning
 local CHECK_BOXES = {["☐"] = "[ ]", ["☒"] = "[x]"}
 local notes = pandoc.List()

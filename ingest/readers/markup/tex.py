@@ -18,6 +18,11 @@ from vectorstore.models import Scalar
 
 _PICTURE = re.compile(r"\\begin\{(\w+)\}.*\\end\{\1\}", re.DOTALL)
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?(.*)", re.DOTALL)
+_TITLED = re.compile(
+    r"(\\begin\{[^{}]{1,80}\})\[(?![A-Zhtbp!]{1,6}\]|[\d.\\])"
+    r"(?=[^][=]{0,200}?(?:[A-Z]|[^\x00-\x7f]|[^][,\s] ))([^][=]{1,300})\]"
+)
+"""The start of an environment that the file does not define, with a title: capitals or several words, no keys."""
 _ARGUMENT = re.compile(r"#(\d)(~?)")
 _COMMANDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _WITHOUT_ARGUMENTS = frozenset(_COMMANDS["without_arguments"].split())
@@ -60,9 +65,11 @@ def _converted(source: str) -> tuple[Page, dict[str, str]]:
         page = to_html(rf"\def\today{{}}{''.join(definitions.values())}{source}", "latex")
         found = dict(_definitions(page, start))
         unknown = {name: found[name] for name in found if rf"\begin{{{name}}}" not in source}  # it would end their text
-        if unknown.keys() <= definitions.keys():
+        skipped = {each["contents"] for each in page.log if each["type"] == "SkippedContent"}
+        titled = _TITLED.sub(lambda use: rf"{use[1]}{use[2]}\par " if use[0] in skipped else use[0], source)  # noqa: B023
+        if unknown.keys() <= definitions.keys() and titled == source:
             break
-        definitions = unknown | definitions
+        definitions, source = unknown | definitions, titled
     return page, definitions
 
 
@@ -102,4 +109,4 @@ def _count_groups(text: str) -> int:
     return count
 
 
-READER = Reader(name="tex", version=4, read=read_tex, mime_types=("application/x-latex", "text/x-tex"), library=LIBRARY)
+READER = Reader(name="tex", version=7, read=read_tex, mime_types=("application/x-latex", "text/x-tex"), library=LIBRARY)

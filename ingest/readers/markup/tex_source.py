@@ -24,7 +24,12 @@ _FLOAT = re.compile(
     r"\\(?:(begin)|end)\{(?:(?:floating|margin|SC|sideways|wrap)(figure|table)|algorithm|listing)\*?\}"
     rf"(?(1){_SIZES}|)"
 )
-_INPUT = re.compile(r"\\(input|include)[ \t]+([\w./-]{1,200})")
+_NO_TABLE = re.compile(r"(?s)\{table(\*?)\}((?:(?!\\(?:begin|end)\{\w*(?:[tT]ab|tblr)).){0,5000}\\end)\{table\1\}")
+"""A table without rows, such as a picture or another file. pandoc keeps its caption only if it is a figure."""
+_INPUT = re.compile(
+    r"\\(?:(?:input|include)[ \t]+|(?:sub)?(?:import|inputfrom|includefrom)\*?\s?\{([\w./-]{0,200})\}\s?\{)"
+    r"([\w./-]{1,200})(?(1)\})"
+)
 _DOCUMENT_COMMAND = re.compile(
     r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s?\{?(\\[A-Za-z]+)\}?"
     r"\s?\{((?:[\s+mo]|O\s?\{[^{}]{0,80}\}){0,20})\}"
@@ -39,9 +44,9 @@ _SHORTHAND = re.compile(
 """A shorthand of German texts, or code, which has none."""
 _SHORTHANDS = {**dict(zip("aouAOUs`'=~", "äöüÄÖÜß„“--", strict=True)), '"': "", "|": "", "-": ""}
 _DEGREE = re.compile(r"\^\s?(?:\\circ(?![A-Za-z])|\{\s?\\circ\s?\})")
-_DOTLESS = re.compile(r"""(\\["'`^~])\s?\{?\\([ij])(?![A-Za-z])\s?\}?""")
+_DOTLESS = re.compile(r"""(\\["'`^~])\s?(\{)?\\([ij])(?![A-Za-z])\s?(?(2)\})""")
 _BOX_TITLE = re.compile(
-    r"(\\begin\{\w+\})\[(?:[^\]=]{0,99}=[^\]=]{0,99},)?\s*title\s*=\s*([^\],]{1,200})[^\]]{0,200}\]"
+    r"(\\begin\{\w+\*?\})\[(?:[^\]=]{0,99}=[^\]=]{0,99},)?\s*title\s*=\s*([^\],]{1,200})[^\]]{0,200}\]"
 )
 _SLIDE = re.compile(r"(\\begin\{(?:frame|block|alertblock|exampleblock)\})(?:<[^<>]{0,20}>)?(?:\[[^\]]{0,80}\])?\{")
 _OVERLAY = re.compile(r"(\\(?:item|only|onslide|uncover|visible|alert|textbf))<[\d,+.-]{1,12}>")
@@ -69,8 +74,8 @@ _ENTRY_FIELD = re.compile(rf"\b(name|description)\s?=\s?({_GROUP}|[^,{{}}]{{1,20
 _TERM = re.compile(r"(\\(?:[Gg]ls|GLS|acr|ac)[a-z]{0,12}\*?\s?\{)([^{}]{1,80})\}")
 _TITLE_PAGE = re.compile(
     r"\\(?:address|affil|affiliation|dedication|degree|department|email|extratitle|faculty|firstpageheader|homepage|"
-    r"institut(?:e|ion)|keywords|name|phone|preprint|publishers|reportnumber|school|subject|supervisor|titlehead|"
-    rf"university|uppertitleback|lowertitleback)\s?{_OPTION}((?:\s?{_GROUP}){{1,3}})"
+    r"institut(?:e|ion)|keywords|name|phone|preprint|publishers|reportnumber|school|setkomavar\s?\{[a-z]{1,30}\}|"
+    rf"subject|supervisor|titlehead|university|uppertitleback|lowertitleback)\s?{_OPTION}((?:\s?{_GROUP}){{1,3}})"
 )
 """Commands above the text, of classes of journals and universities. pandoc writes only title, author and date."""
 _VALUE = r"(?:\\value\s?\{[^{}]{1,80}\}|\\[A-Za-z@]+|-?[\d.]+(?:\s?(?:pt|[cem]m|in|e[mx]))?)\s?"
@@ -88,10 +93,18 @@ _EXAM = {
     r"\\fillin(?![A-Za-z])": "____",
 }
 """Questions of the class exam and blanks to fill in, with what they show."""
+_CHEMISTRY = re.compile(r"\${0,2}\\(?:cee?|ch)\s?\{((?:[^{}]|\{[^{}]*\}){0,300})\}\${0,2}")
+_CHEMICAL = re.compile(
+    r"(?P<arrow><=>|<->|->|<-)|\^(?:\{(?P<over>[^{}]*)\}|(?P<charge>\d*[+-]|\d+))|_(?:\{(?P<under>[^{}]*)\}|(?P<index>\w))"
+    r"|(?<=[A-Za-z)\]])(?P<count>\d+)|(?<=[\w)\]}])(?P<sign>[+-])(?=\s|$|[)\]])"
+)
+"""The subscripts, superscripts and arrows of a formula in mhchem: H2O, SO4^2-, Na+."""
+_ARROWS = {"<=>": "⇌", "<->": "↔", "->": "→", "<-": "←"}
 
 
 def prepare(source: str) -> str:
     """Return the source in a form that pandoc reads without losses."""
+    source = _CHEMISTRY.sub(lambda found: _CHEMICAL.sub(_chemical_part, found[1]), source)
     source = _with_title_page(_with_all_branches(_with_plain_commands(source)))
     if r"\begin{questions}" in source:
         for command, shown in _EXAM.items():
@@ -99,8 +112,9 @@ def prepare(source: str) -> str:
     if _GERMAN.search(source):
         source = _SHORTHAND.sub(lambda found: _SHORTHANDS[found[3]] if found[3] else found[0], source)
     source = _FLOAT.sub(lambda found: rf"\{found[1] or 'end'}{{{found[2] or 'figure'}}}", _SIZED.sub(r"\1", source))
-    source = _DOTLESS.sub(r"\1{\2}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
-    source = _DEGREE.sub("°", _INPUT.sub(r"\\\1{\2}", source))
+    source = _NO_TABLE.sub(r"{figure}\2{figure}", source)
+    source = _DOTLESS.sub(r"\1{\3}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
+    source = _DEGREE.sub("°", _INPUT.sub(r"\\input{\1\2}", source))
     source = _OVERLAY.sub(r"\1", _SLIDE.sub(r"\1\\frametitle{", source))
     source = _ROW_IN_CELL.sub(lambda found: found[1].replace(r"\\", " "), _SUBFIGURE.sub(r" \1 ", source))
     source = _START.sub(
@@ -113,6 +127,12 @@ def prepare(source: str) -> str:
         lambda found: rf"\end{{{_plain_name(found[1])}}}", _without_repeated_heads(_with_labels(source))
     )
     return _TABLE.sub(_table_start, source)
+
+
+def _chemical_part(part: re.Match[str]) -> str:
+    kind = part.lastgroup or ""
+    command = "textsubscript" if kind in ("under", "index", "count") else "textsuperscript"
+    return _ARROWS.get(part[kind]) or rf"\{command}{{{part[kind]}}}"
 
 
 def _with_plain_commands(source: str) -> str:

@@ -18,7 +18,7 @@ from ingest.decoding import Warn, decode, decode_declared
 from ingest.readers.markup.page_form import keep
 
 _MAX_DEPTH = 200  # of nested elements
-_NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "iframe", "dialog"}
+_NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "iframe"}
 _NOT_DRAWN = {"defs", "metadata", "symbol", "title"}  # elements of drawings with names of icons and patterns
 _VOID = re.compile(r"""(?i)</?(?:source|track|wbr)(?=[\s/>])(?:=\s*(["'])(?:(?!\1)[^<]|<(?![a-z/]))*+\1|[^<>])*+>""")
 """Elements of HTML 5 without content. lxml does not know them and would put what follows them inside."""
@@ -67,6 +67,9 @@ def prune(element: Element) -> None:
     for child in element:
         prune(child)
     keep(element, lambda child: child.tag not in _NOT_CONTENT and child.get("role") != "navigation")
+    keep(element, lambda child: child.tag != "dialog" or child.get("open") is not None)
+    for shown in element.findall("dialog"):
+        shown.tag = "div"
     name = element.tag.rpartition(":")[2]
     if name == "svg":
         keep(element, lambda child: child.tag.rpartition(":")[2] not in _NOT_DRAWN)

@@ -8,10 +8,11 @@ from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EmptyImage
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.calendar import iso_time
 from ingest.readers.data.value_writer import ENCODED_WARNING, is_encoded, write_values
 from ingest.readers.markup.attributes import FORMS, as_record, has_data, show_attributes, write_diagrams, write_outline
 from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, words
-from ingest.readers.markup.notes import write_notes
+from ingest.readers.markup.html import write_page
 from ingest.readers.markup.tree import xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.sheets.xml_2003 import NAMESPACE, write_workbook
@@ -20,8 +21,8 @@ from vectorstore.models import Scalar
 
 _VOCABULARY = re.compile(rb"<!DOCTYPE|\sxmlns(?!:xsi)[:=]")
 """Matches a document type or a namespace. Such a file follows a published format, whose attributes are no text."""
-
-
+_BOX = re.compile(r"<en-todo\b(?P<attributes>[^>]*?)/?>(?:\s*</en-todo>)?")
+_ENCRYPTED = re.compile(r"<en-crypt\b[^>]*>[^<]*(?:</en-crypt>)?")
 _PROSE = ("application/docbook+xml", "application/x-fictionbook+xml", "application/x-jats+xml")
 _CAPTIONED = {"table", "figure", "example"}
 _FICTION_BOOK = {"v": "p", "text-author": "p", "subtitle": "h4", "book-title": "title", "binary": "graphic"}
@@ -45,6 +46,8 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
 def _write(root: Element, request: ReadRequest, into: DocumentBuilder) -> None:
     """Write a document of any vocabulary. Some keep their text in attributes. Those of published ones describe form."""
     name = element_name(root)
+    for flag in (*root.iter("true"), *root.iter("false")):  # of property lists
+        flag.text = flag.text or (None if len(flag) else flag.tag)
     if name not in ("en-export", "fictionbook", "mxfile") and (encoded := sum(map(_leave_out_encoded, root.iter()))):
         into.warn(ENCODED_WARNING.format(encoded))
     if name == "opml" or (name == "map" and root.find("node") is not None):
@@ -52,7 +55,7 @@ def _write(root: Element, request: ReadRequest, into: DocumentBuilder) -> None:
     elif name in ("mxfile", "mxgraphmodel"):
         write_diagrams(root, into)
     elif name == "en-export":
-        write_notes(root, into)
+        _write_notes(root, into)
     elif name == "tt":
         write_timed_text(root, into)
     elif request.mime_type not in _PROSE and has_data(root):
@@ -62,6 +65,23 @@ def _write(root: Element, request: ReadRequest, into: DocumentBuilder) -> None:
             show_attributes(root)
         _name_as_html(root)
         ElementWriter(into).write(root, depth=0)
+
+
+def _write_notes(root: Element, into: DocumentBuilder) -> None:
+    """Add the exported notes of Evernote: a heading per note, its fields and its page. Attached files are apart."""
+    for note in root.iterfind("note"):
+        into.heading(note.findtext("title", ""), level=1)
+        fields = [field for field in (*note, *note.iterfind("note-attributes/*")) if not len(field)]
+        lines = [
+            f"{field.tag}: {iso_time((field.text or '').strip())}" for field in fields if (field.text or "").strip()
+        ]
+        into.prose("\n".join(line for line in lines if not line.startswith(("title: ", "content: "))))
+        for task in note.iterfind("task"):
+            into.prose(f"{'[x]' if task.findtext('taskStatus') == 'completed' else '[ ]'} {task.findtext('title', '')}")
+        page, count = _ENCRYPTED.subn("", note.findtext("content", ""))
+        if count:
+            into.warn(f"{count} encrypted passages of the note {note.findtext('title', '')!r} were not read.")
+        write_page(_BOX.sub(lambda mark: "[x] " if "true" in mark["attributes"] else "[ ] ", page), into)
 
 
 def _name_as_html(root: Element) -> None:
@@ -97,7 +117,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=11,
+    version=13,
     read=read_xml,
     mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

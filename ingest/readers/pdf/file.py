@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,10 @@ from vectorstore.models import Scalar
 _METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created_at", "ModDate": "modified_at"}
 _DAY = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)")
+# ISO 32000-2, table 349, and annex E: names that begin like those of programs, such as GTS_ and PTEX.
+_STANDARD = re.compile(
+    r"(Title|Author|Subject|Keywords|Creator|Producer|CreationDate|ModDate|Trapped)$|[A-Z]{3,4}[._:]"
+)
 _PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
 
 
@@ -70,6 +75,21 @@ def read_dates(document: PdfDocument) -> dict[str, str]:
     """Return the days on which the file was created and changed."""
     found = {name: _DAY.match(document.get_metadata_value(key)) for key, name in _DATES.items()}
     return {name: "-".join(day.groups()) for name, day in found.items() if day}
+
+
+def read_custom_properties(data: bytes) -> dict[str, str]:
+    """Return the custom properties of the document information and of XMP.
+
+    Uses pypdf, because PDFium does not list property names. Damaged files raise errors of many types.
+    """
+    from pypdf import PdfReader
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it warns about damage that does not affect properties
+    reader = PdfReader(BytesIO(data))
+    packet = reader.xmp_metadata
+    found = dict(packet.custom_properties) if packet else {}
+    found |= {name.removeprefix("/"): value for name, value in (reader.metadata or {}).items()}
+    return {name: str(value).strip() for name, value in found.items() if not _STANDARD.match(name) and value}
 
 
 def read_bookmarks(document: PdfDocument) -> list[Bookmark]:

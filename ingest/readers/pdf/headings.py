@@ -23,10 +23,9 @@ from typing import NamedTuple
 
 from ingest.document import CAPTION
 from ingest.readers.pdf.candidates import Below, Candidate, Look, PageLines, Prominence
-from ingest.readers.pdf.contents import Entry
+from ingest.readers.pdf.contents import Entry, find_listed
 from ingest.readers.pdf.file import Bookmark
 from ingest.readers.pdf.lines import Line
-from ingest.readers.pdf.listed import find_listed
 
 _DEEPEST = 6  # maximum level of a heading
 _FEW_PAGES = 3  # maximum pages of a short document, in which a look need not recur

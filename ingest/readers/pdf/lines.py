@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from math import inf, pi
 from pathlib import Path
@@ -30,18 +30,19 @@ from ingest.readers.pdf.drawing import (
     rotate_box,
 )
 from ingest.readers.pdf.file import Bookmark, is_xfa, open_page, open_pdf, read_bookmarks, read_dates, read_metadata
-from ingest.readers.pdf.leaders import without_leaders
-from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
+from ingest.readers.pdf.legibility import ILLEGIBLE, INSET, lack_of
+from ingest.readers.pdf.page_images import page_image, pictures_of_text, resolution
 from ingest.readers.pdf.shifts import ends_with_small_digit, joined_with_shifted, may_be_shifted, rejoined, with_shifts
 from ingest.readers.pdf.slanted import take_margins, take_stacks, with_level_heads
-from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
+from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at, with_strikes
 from ingest.readers.pdf.tables.stored import in_rows
-from ingest.readers.pdf.turned import from_top_to_bottom
-from ingest.readers.pdf.vertical import with_columns
+from ingest.readers.pdf.turned import from_top_to_bottom, with_titles_first
+from ingest.readers.pdf.vertical import are_notes, below, with_columns
 from ingest.readers.pdf.visibility import hidden_words
-from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
+from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps, without_leaders
 from vectorstore.models import Scalar
 
+_STRUCK = re.compile(r"~~[^~\s]+~~(?: ~~[^~\s]+~~)+")
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{2,4})[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
@@ -54,9 +55,6 @@ _WIDE_GAP = 1.0  # line heights: words with a wider gap belong to different cell
 _RULED_GAP = 0.2  # line heights: the same for words with a drawn line between them
 
 _ANGLES_READ = 200  # sampled characters per page that determine its rotation
-
-_DPI = 300  # resolution of page images for text recognition
-_MAX_PIXELS = 40_000_000  # per page image
 
 
 @dataclass(frozen=True)
@@ -113,8 +111,9 @@ function that renders the page in that resolution. Returns the lines to use.
 
 
 def joined(words: Iterable[Word]) -> str:
-    """Join words with spaces."""
-    return " ".join(word.text for word in words)
+    """Join words with spaces. Struck words next to each other are one text."""
+    text = " ".join(word.text for word in words)
+    return _STRUCK.sub(lambda run: run[0].replace("~~ ~~", " "), text) if "~~ ~~" in text else text
 
 
 Inspect = Callable[["PdfPage", int, Sequence["Line"]], None]
@@ -147,27 +146,35 @@ def _lines(page: PdfPage, number: int, recognise: Recognise, inspect: Inspect, h
         inspect(page, number, lines)
         if not pdfium.FPDFPage_CountObjects(page):
             return lines
-        dpi = _resolution(page)
-        return recognise(number, lack, lines, dpi, lambda: _image(page, dpi))
+        dpi = resolution(page)
+        found = recognise(number, lack, lines, dpi, lambda: page_image(page, dpi))
+        return found if lack or found != lines else _with_pictures(page, number, lines, recognise)
     finally:
         page.close()
 
 
-def _resolution(page: PdfPage) -> int:
-    """Return the resolution for text recognition in dpi, which is lower for large pages."""
-    square_inches = page.get_width() * page.get_height() / 72**2
-    return max(1, min(_DPI, int((_MAX_PIXELS / max(square_inches, 1)) ** 0.5)))
+def _with_pictures(page: PdfPage, number: int, lines: Sequence[Line], recognise: Recognise) -> list[Line]:
+    """Return the lines with the recognized lines of pictures, each inserted before the first line below its picture."""
+    found = list(lines)
+    dpi = resolution(page)
+    words = [word for line in lines for word in line.words]
+    for box in pictures_of_text(page, words):
+        shown = recognise(number, INSET, (), dpi, partial(page_image, page, dpi, box))
+        place = next((at for at, line in enumerate(found) if line.top <= box[1] and _is_over(box, line)), len(found))
+        found[place:place] = (_moved(line, box[0], box[1]) for line in shown)
+    return found
 
 
-def _image(page: PdfPage, dpi: int) -> bytes:
-    """Return a greyscale image of the page as PGM, which needs no encoder."""
-    bitmap = page.render(scale=dpi / 72, grayscale=True, may_draw_forms=False)
-    try:
-        pixels = bytes(bitmap.buffer)
-        rows = (pixels[start : start + bitmap.width] for start in range(0, len(pixels), bitmap.stride))
-        return b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(rows)
-    finally:
-        bitmap.close()
+def _is_over(box: tuple[float, float, float, float], line: Line) -> bool:
+    return line.words[0].x0 < box[2] and line.words[-1].x1 > box[0]
+
+
+def _moved(line: Line, x: float, y: float) -> Line:
+    """Return a line that was recognized in a part of the page, moved to its place on the page."""
+    words = tuple(
+        replace(word, x0=word.x0 + x, x1=word.x1 + x, bottom=word.bottom + y, top=word.top + y) for word in line.words
+    )
+    return replace(line, words=words, cells=split_cells(words))
 
 
 def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
@@ -188,14 +195,17 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
             (index, replace(word, text="") if place in hidden else word, ends)
             for place, (index, word, ends) in enumerate(words)
         ]
-        margins = [] if turn or page.get_rotation() else [*take_margins(text_page, shown), *take_stacks(shown)]
+        margins = take_margins(text_page, shown, turn) if turn or not page.get_rotation() else []
+        margins += [] if turn or page.get_rotation() else take_stacks(shown)
         groups = list(_word_lines(rejoined(shown), visible))
-        if turn or page.get_rotation():
-            groups = from_top_to_bottom(groups)
-        groups = in_rows(groups)
+        reorder = from_top_to_bottom if turn or page.get_rotation() else with_titles_first
+        groups = in_rows(reorder(groups))
         columns = [each for place, each in enumerate(columns, len(words)) if place not in hidden]
         if columns := [each for each in columns if _is_inside(each[0][1], visible)]:
-            groups, drawing = with_columns(groups, columns), NOTHING
+            if are_notes(groups, columns):
+                margins += below(groups, columns)
+            else:
+                groups, drawing = with_columns(groups, columns), NOTHING
         return [_line(text_page, line, drawing, number, turn) for line in (*groups, *margins)], len(hidden)
     finally:
         text_page.close()
@@ -283,7 +293,7 @@ def _boxed(text_page: PdfTextPage, characters: Sequence[str], start: int, turn: 
 
 
 def _line(text_page: PdfTextPage, words: Sequence[tuple[int, Word]], drawing: Drawing, page: int, turn: int) -> Line:
-    plain = tuple(without_leaders([word for _, word in words]))
+    plain = with_strikes(without_leaders([word for _, word in words]), drawing.horizontal_lines)
     cells = split_cells(plain, rules=drawing.vertical)
     return Line(
         words=plain,

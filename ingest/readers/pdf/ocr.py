@@ -40,8 +40,9 @@ class ScanReader:
         self._options = options
         self._path = path
         self._images = 0
-        self._recognised: list[int] = []
-        self._unread: dict[str, list[int]] = {}
+        self.recognised: dict[int, list[Line]] = {}
+        """The recognized lines by page number, for pages that have any."""
+        self._unread: dict[str, dict[int, None]] = {}
 
     def page(
         self, number: int, lack: str, written: Sequence[Line], dpi: int, render: Callable[[], bytes]
@@ -54,29 +55,23 @@ class ScanReader:
             return list(written)
         if self._unavailable():
             if lack:
-                self._unread.setdefault(lack, []).append(number)
+                self._unread.setdefault(lack, {})[number] = None
             return list(written)
-        lines = self._lines(render(), dpi)
-        is_more = _count(lines) > (_count(written) if lack == PICTURE else 0)
-        if lines and is_more:
-            self._recognised.append(number)
-            return [*_numbered(lines, number)]
-        return list(written)
+        lines = [*_numbered(self._lines(render(), dpi), number)]
+        if _count(lines) <= (_count(written) if lack == PICTURE else 0):
+            return list(written)
+        self.recognised[number] = [*self.recognised.get(number, ()), *lines]
+        return lines
 
     def image(self, data: bytes) -> list[list[Line]]:
         """Return the lines of every page of an image file."""
         if self._unavailable():
-            self._unread.setdefault(NO_TEXT, []).append(1)
+            self._unread.setdefault(NO_TEXT, {})[1] = None
             return []
         images = enumerate(page_images(data, self._path), start=1)
         pages = [[*_numbered(self._lines(*image), number)] for number, image in images]
-        self._recognised += [number for number, lines in enumerate(pages, start=1) if lines]
+        self.recognised.update((number, lines) for number, lines in enumerate(pages, start=1) if lines)
         return pages
-
-    @property
-    def recognised(self) -> tuple[int, ...]:
-        """Numbers of the pages whose text was recognised."""
-        return tuple(self._recognised)
 
     def report(self, into: DocumentBuilder) -> dict[str, Scalar]:
         """Return metadata that names the recognised pages. Add a warning about unread pages to the builder.
@@ -86,10 +81,10 @@ class ScanReader:
         if into.is_empty:
             raise EmptyDocument(self.empty_reason())
         for lack, pages in self._unread.items():
-            into.warn(f"{spans(pages)} {lack} not read: {self._unavailable()}.")
-        if not self._recognised:
+            into.warn(f"{spans([*pages])} {lack} not read: {self._unavailable()}.")
+        if not self.recognised:
             return {}
-        return {"recognised": f"{spans(self._recognised)} by Tesseract ({'+'.join(self._languages())})"}
+        return {"recognised": f"{spans([*self.recognised])} by Tesseract ({'+'.join(self._languages())})"}
 
     def empty_reason(self) -> str:
         """Return why the file has no text."""

@@ -1,12 +1,14 @@
-"""Removes the page headers, page footers and page numbers of a PDF, which would interrupt its text.
+"""Removes repeated text that would interrupt the text of a PDF: page headers, footers, numbers and watermarks.
 
-They are at the top or bottom of their page, separate from the body, and repeat from page to page except for the page
-number. One occurrence of each stays, so no word is lost.
+Watermarks are rotated, large or light text at the same position on many pages. The others are at the top or bottom of
+their page, separate from the body, and repeat from page to page except for the page number. One occurrence of each
+stays, so no word is lost.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,11 +17,16 @@ from ingest.readers.pdf.lines import Line, joined
 
 _EDGE_ROWS = 4  # at the top and at the bottom of a page
 _APART = 0.75  # in line heights: the space to the body
-_MIN_PAGES = 3  # in documents of five and more pages; half of the pages in shorter ones, but at least two
+# Minimum pages with a header or watermark; in documents of fewer than five pages, half of the pages, but at least two.
+_MIN_PAGES = 3
 _SHARE, _ENOUGH_PAGES = 0.1, 8  # of a document's pages; 8 are enough in any document, for headers of chapters
 _DENSITY = 1 / 3  # of the pages from the first occurrence to the last: fewer repeat by chance
 _NUMBER = re.compile(r"\d{1,5}")
 _AT_AN_END = re.compile(r"^\d+\s*|\s*\d+$")
+_MARKED = 0.5  # minimum share of the pages with a watermark
+_SAME_PLACE = 5.0  # points: grid on which positions are compared
+_LARGE = 1.5  # ratio to the usual type size above which type is large
+_LIGHT = 0.6  # share of the brightness of white above which type is light
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +154,35 @@ def _except_one(key: _Key, positions: Sequence[_Position]) -> Sequence[_Position
     if not any(character.isalpha() for text in key.text for character in text):
         return positions
     return positions[1:] if key.at_top else positions[:-1]
+
+
+_Mark = tuple[str, int, int]
+"""The text of a line and its position on the grid."""
+
+
+def without_watermarks(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """Return the lines without watermarks. The first occurrence of each watermark is kept, so that no word is lost."""
+    sizes = Counter(round(line.size) for lines in pages for line in lines)
+    usual = sizes.most_common(1)[0][0] if sizes else 1
+    marks = Counter(mark for lines in pages for mark in {_mark(line) for line in lines if _stands_out(line, usual)})
+    repeated = {mark for mark, count in marks.items() if count >= max(_MIN_PAGES, _MARKED * len(pages))}
+    if not repeated:
+        return [list(lines) for lines in pages]
+    seen: set[_Mark] = set()
+    kept: list[list[Line]] = []
+    for lines in pages:
+        found = {_mark(line) for line in lines} & repeated
+        kept.append([line for line in lines if _mark(line) not in found & seen])
+        seen |= found
+    return kept
+
+
+def _mark(line: Line) -> _Mark:
+    """Return the text and the position of the line."""
+    return line.text, round(line.words[0].x0 / _SAME_PLACE), round(line.bottom / _SAME_PLACE)
+
+
+def _stands_out(line: Line, usual: float) -> bool:
+    """Return whether the line is rotated, large or light."""
+    is_light = sum(line.style.colour) > _LIGHT * 3 * 255
+    return not line.style.upright or line.size > _LARGE * usual or is_light

@@ -1,13 +1,19 @@
-"""Prepares image files for text recognition: one grey picture per page, with transparent parts white, large enough."""
+"""Prepares images for text recognition: PDF pages, image files, and pictures that appear to contain text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfObject, PdfPage
+
 from ingest.errors import CorruptDocument
+from ingest.readers.pdf.drawing import Bounds, page_objects
+from ingest.readers.pdf.words import Word
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -16,6 +22,86 @@ _LONG_SIDE = 3500  # pixels: a page of A4 at 300 dpi. Of smaller images, Tessera
 _MOST = 4  # times that an image is enlarged
 _USUAL_DPI = 300
 _LEAST_DPI, _MOST_DPI = 200, 2400  # photos often state 72 dpi, with which Tesseract takes text for pictures
+
+_DPI, _MAX_PIXELS = 300, 40_000_000  # of pictures of PDF pages
+_MOST_OBJECTS = 3000  # of a page; further pictures are not looked for
+_LEAST_SHARE, _LABELS = 0.02, 3  # of the page that a picture covers; words on it from which on it is a background
+# A line of text has many strokes from left to right, and the next one begins below a gap. Measured at this resolution:
+_LOOK_DPI, _BLUR, _INK, _STROKES = 100, 8, 40, 12
+_TOUCHING = 2.0  # points
+_LINES, _LINE_HEIGHT = 3, range(3, 31)  # number, and height in pixels
+
+
+def resolution(page: PdfPage) -> int:
+    """Return the resolution for text recognition in dpi, which is lower for large pages."""
+    square_inches = page.get_width() * page.get_height() / 72**2
+    return max(1, min(_DPI, int((_MAX_PIXELS / max(square_inches, 1)) ** 0.5)))
+
+
+def page_image(page: PdfPage, dpi: int, part: Bounds | None = None) -> bytes:
+    """Return a grayscale image of the page or a part of it, in the format PGM."""
+    written = BytesIO()
+    _rendered(page, dpi, part).save(written, "PPM")
+    return written.getvalue()
+
+
+def _rendered(page: PdfPage, dpi: int, part: Bounds | None) -> Image:
+    left, bottom, right, top = page.get_bbox()
+    x0, y0, x1, y1 = part or (left, bottom, right, top)
+    crop = x0 - left, y0 - bottom, right - x1, top - y1
+    bitmap = page.render(scale=dpi / 72, grayscale=True, may_draw_forms=False, crop=crop)
+    try:
+        picture: Image = bitmap.to_pil().convert("L")
+        return picture
+    finally:
+        bitmap.close()
+
+
+def pictures_of_text(page: PdfPage, words: Sequence[Word]) -> Iterator[Bounds]:
+    """Yield the bounds of pictures that appear to contain text, unless the page is rotated. Adjacent strips are one."""
+    kinds = {kind for _, kind, _ in page_objects(page, _MOST_OBJECTS)}
+    if page.get_rotation() or kinds.isdisjoint((pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)):
+        return
+    left, bottom, right, top = page.get_bbox()
+    pictures = islice(page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3), _MOST_OBJECTS)
+    for x0, y0, x1, y1 in _without_gaps(map(bounds_on_page, pictures)):
+        box = max(x0, left), max(y0, bottom), min(x1, right), min(y1, top)
+        share = max(box[2] - box[0], 0) * max(box[3] - box[1], 0) / max((right - left) * (top - bottom), 1)
+        labels = sum(box[0] < x < box[2] and box[1] < y < box[3] for x, y in (word.middle for word in words))
+        if share >= _LEAST_SHARE and labels < _LABELS and _seems_text(_rendered(page, _LOOK_DPI, box)):
+            yield box
+
+
+def bounds_on_page(picture: PdfObject) -> Bounds:
+    """Return the bounds of a picture on its page. PDFium returns them relative to the form that contains it."""
+    bounds: Bounds = picture.get_bounds()
+    while picture := picture.container:
+        bounds = picture.get_matrix().on_rect(*bounds)
+    return bounds
+
+
+def _without_gaps(boxes: Iterable[Bounds]) -> list[Bounds]:
+    """Return the boxes from top to bottom. Boxes of the same width that touch vertically are merged."""
+    found: list[Bounds] = []
+    for box in sorted(boxes, key=lambda box: -box[3]):
+        above = found[-1] if found else (0, 0, 0, 0)
+        if max(abs(box[0] - above[0]), abs(box[2] - above[2]), abs(box[3] - above[1])) <= _TOUCHING:
+            found[-1] = above[0], box[1], above[2], above[3]
+        else:
+            found.append(box)
+    return found
+
+
+def _seems_text(picture: Image) -> bool:
+    from PIL import Image, ImageChops, ImageFilter
+
+    around = picture.filter(ImageFilter.BoxBlur(_BLUR))
+    ink = ImageChops.difference(picture, around).point(lambda value: 255 * (value > _INK))
+    strokes = ImageChops.difference(ink, ImageChops.offset(ink, 1, 0))
+    rows = strokes.resize((1, picture.height), Image.Resampling.BOX).tobytes()
+    is_text = [share * picture.width / 255 >= _STROKES for share in rows]
+    heights = [len([*run]) for is_line, run in groupby(is_text) if is_line]
+    return sum(height in _LINE_HEIGHT for height in heights) >= _LINES
 
 
 def page_images(data: bytes, path: Path) -> Iterator[tuple[bytes, int]]:

@@ -22,13 +22,12 @@ from ingest.readers.pdf.annotations import Annotation, one_line, read_annotation
 from ingest.readers.pdf.candidates import PARAGRAPH_GAP, space
 from ingest.readers.pdf.contents import find_contents, read_entries
 from ingest.readers.pdf.figures import has_figure
-from ingest.readers.pdf.file import Bookmark
+from ingest.readers.pdf.file import Bookmark, read_custom_properties
 from ingest.readers.pdf.headings import Heading, find_headings
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
 from ingest.readers.pdf.ocr import ScanReader, list_pictured, spans
-from ingest.readers.pdf.page_headers import without_page_headers
+from ingest.readers.pdf.page_headers import without_page_headers, without_watermarks
 from ingest.readers.pdf.tables.find import find_tables
-from ingest.readers.pdf.watermarks import without_watermarks
 from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
 from ingest.readers.shared.header_rows import holds_figures
 from vectorstore.models import Scalar
@@ -74,6 +73,14 @@ class _Contents(_Element):
     lines: tuple[str, ...]
 
 
+def _custom_properties(data: bytes, into: DocumentBuilder) -> dict[str, str]:
+    try:
+        return read_custom_properties(data)
+    except Exception as error:  # noqa: BLE001  # the text of a damaged file is read all the same
+        into.warn(f"Its custom properties were not read ({type(error).__name__}: {error}).")
+        return {}
+
+
 def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the blocks and pages of the PDF to the builder. Return its title, authors and other properties."""
     scans = ScanReader(request.options, request.path)
@@ -87,7 +94,7 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         into.label_page(number, page.pdf.get_page_label(number - 1))
 
     document = read_lines(request.data, request.path, scans.page, inspect)
-    recognised = {number: document.pages[number - 1] for number in scans.recognised}
+    recognised = scans.recognised
     added = [
         each for number, found in annotations.items() for each in _added(found, number, recognised.get(number, ()))
     ]
@@ -99,8 +106,8 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         into.warn(
             f"{words:,} words on {spans(pages)} are not shown (hidden layer, white or tiny print). They were left out."
         )
-    into.describe(document.dates.items())
-    return document.metadata | scans.report(into) | list_pictured((*figures, *scans.recognised))
+    into.describe({**_custom_properties(request.data, into), **document.dates}.items())
+    return document.metadata | scans.report(into) | list_pictured((*figures, *recognised))
 
 
 def _added(annotations: Iterable[Annotation], page: int, recognised: Sequence[Line]) -> Iterator[_Paragraph]:
@@ -264,4 +271,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 into.table(element.rows, has_header=element.has_header, pages=element.pages)
 
 
-READER = Reader(name="pdf", version=13, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=17, read=read_pdf, mime_types=("application/pdf",))

@@ -21,6 +21,8 @@ from ingest.readers.shared.form import Piece, lowered, raised, write_pieces
 _SMALLER = 0.86  # of the size of the word: shifted characters are at most this high
 _RAISED, _LOWERED = 0.12, -0.06  # of the size of the word: from here on a baseline is raised or lowered
 _SHIFTED = re.compile(r"(?!\w*[^\W\d_]{3})[\w+−–.,;()\[\]*†‡§′″”’∗-]+")  # numbers, signs, few letters
+_SCRIPT = re.compile(r"\^(?:\w+|\([^()]*\))$"), re.compile(r"_(?:\w+|\([^()]*\))$")
+"""A superscript at the end of a word, which may have a subscript below it, and a subscript."""
 _DIGIT = 0.35, 0.54  # of the height of a line: the ink of a digit begins below and ends above
 _INK = 0.45, 0.32  # of that height: the ink of a lowered digit is lower, and reaches less far above the line
 _WORD = 3  # letters
@@ -69,6 +71,11 @@ def with_shifts(text_page: PdfTextPage, characters: Sequence[str], start: int, t
     full = (round(character.baseline, 1) for character in found if character.height > _SMALLER * height)
     baseline = Counter(full).most_common(1)[0][0]  # the first one of several: words begin on their line
     shifts = [_shift(character, height, baseline) for character in found]
+    for at, (each, after) in enumerate(zip(found, shifts[1:], strict=False)):
+        if each.text == "\u2212" and not shifts[at]:  # a minus is raised like the digit after it
+            shifts[at] = after
+    if shifts[0] and all(each.text.isdigit() for each in found):  # Persian zeros are raised in their font
+        return "".join(characters)
     return write_pieces(_pieces(zip((each.text for each in found), shifts, strict=True)))
 
 
@@ -89,7 +96,8 @@ def _character(text_page: PdfTextPage, index: int, text: str, turn: int) -> _Cha
         _, bottom, _, top = text_page.get_charbox(index)
         is_raised = bottom > baseline + _RAISED * height
         is_small = top - bottom < _INK[0] * height and top < baseline + _INK[1] * height
-        baseline = bottom if is_raised or (is_small and bottom < baseline + _LOWERED * height) else baseline
+        is_lowered = is_small and bottom < baseline + _LOWERED * height
+        baseline = bottom if is_raised else bottom + _LOWERED * height if is_lowered else baseline
     return _Character(text, height, baseline)
 
 
@@ -108,11 +116,9 @@ def joined_with_shifted(last: Word, word: Word) -> Word | None:
     is_lowered = last.bottom + height / 4 < word.top < last.top - _RAISED * last_height and word.bottom < last.bottom
     if height >= _SMALLER * last_height or not (is_raised or is_lowered):
         return None
-    if (
-        word.text.isalpha()
-        or not _SHIFTED.fullmatch(word.text)
-        or not -_ADJACENT * last_height < word.x0 - last.x1 < _ADJACENT * last_height
-    ):
+    is_stacked = last.x0 < word.x0 < last.x1 and bool(_SCRIPT[is_raised].search(last.text))
+    is_adjacent = is_stacked or -_ADJACENT * last_height < word.x0 - last.x1 < _ADJACENT * last_height
+    if (word.text.isalpha() and not is_stacked) or not _SHIFTED.fullmatch(word.text) or not is_adjacent:
         return None
     shifted = (raised if is_raised else lowered)(word.text)
     return Word(last.text + shifted, last.x0, max(last.x1, word.x1), last.bottom, last.top)

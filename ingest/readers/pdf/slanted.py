@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
-from math import cos, sin
+from math import cos, pi, sin
 
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfTextPage
@@ -46,17 +46,20 @@ def with_level_heads(text_page: PdfTextPage, words: Sequence[Found]) -> Iterator
             yield from part
 
 
-def take_margins(text_page: PdfTextPage, words: list[Found]) -> list[list[tuple[int, Word]]]:
-    """Take the lines of print that stand sideways beside the text of an upright page out of its words."""
+def take_margins(text_page: PdfTextPage, words: list[Found], turn: int) -> list[list[tuple[int, Word]]]:
+    """Remove sideways lines beside the text of a page from its words, and return them.
+
+    Beside a rotated table, these are the header and the footer of the page.
+    """
     if not any(word.top - word.bottom > 2 * (word.x1 - word.x0) for _, word, _ in words if len(word.text) > 2):
         return []
-    sides = [_side(text_page, index) for index, _, _ in words]
+    sides = [_side(text_page, index, turn) for index, _, _ in words]
     upright = [word for (_, word, _), side in zip(words, sides, strict=True) if not side and word.text]
     found = sorted(
         (
             (side, side * (word.x0 + word.x1) / 2, side * word.middle[1], index, word)
             for (index, word, _), side in zip(words, sides, strict=True)
-            if side and not any(word.x0 < each.x1 and each.x0 < word.x1 for each in upright)
+            if side and word.text and not any(word.x0 < each.x1 and each.x0 < word.x1 for each in upright)
         ),
         key=lambda each: (each[0], round(each[1]), each[2]),
     )
@@ -107,9 +110,9 @@ def _laid(line: Sequence[tuple[int, Word]], floor: float, blank: float = _BLANK)
     return Word(text, line[0][1].x0, line[0][1].x1, floor - 3 * size, floor - 2 * size)
 
 
-def _side(text_page: PdfTextPage, index: int) -> int:
-    """Return 1 for print that runs upwards, -1 for print that runs downwards, 0 for others."""
-    angle = sin(pdfium.FPDFText_GetCharAngle(text_page, index))
+def _side(text_page: PdfTextPage, index: int, turn: int) -> int:
+    """Return 1 for print that runs upwards on the turned page, -1 for print that runs downwards, 0 for others."""
+    angle = sin(pdfium.FPDFText_GetCharAngle(text_page, index) + turn * pi / 2)
     return -round(angle) if abs(angle) > _UPRIGHT else 0  # PDFium measures clockwise
 
 

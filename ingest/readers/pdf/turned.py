@@ -1,12 +1,13 @@
-"""Puts the lines of a turned page into reading order. PDFium returns some of them from the bottom to the top."""
+"""Puts lines that a PDF stores out of order into reading order: those of turned pages, and titles stored last."""
 
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
+from math import inf
 from operator import itemgetter
 
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
@@ -17,9 +18,10 @@ _top = itemgetter(2)
 
 
 def from_top_to_bottom(found: Sequence[_Stored]) -> list[_Stored]:
-    """Return the lines in reading order. A line goes before the last one if nothing is between and below it.
+    """Return the lines of a rotated page in reading order. PDFium returns some of them from bottom to top.
 
-    Other lines that stand higher than the last one begin a column.
+    A line goes before the last one if nothing is between and below it. Other lines that stand higher than the last one
+    begin a column.
     """
     boxes = [_box([word for _, word in line]) for line in found]
     by_top = sorted(boxes, key=_top)
@@ -37,6 +39,31 @@ def from_top_to_bottom(found: Sequence[_Stored]) -> list[_Stored]:
         else:
             ordered.append(line)
     return ordered
+
+
+def with_titles_first(found: Sequence[_Stored]) -> list[_Stored]:
+    """Return the lines with each one at the beginning that stands above all lines before it.
+
+    Some programs write the title of a page after its table. Further lines of a title follow it, from top to bottom. A
+    line beside the highest one begins a column, and stays.
+    """
+    titles: list[_Stored] = []
+    body: list[_Stored] = []
+    last: _Stored = []  # if it was moved
+    edge, highest = (inf, inf, 0.0), 0.0  # of the highest line that stays, and of all lines
+    for line in found:
+        words = [word for _, word in line]
+        box, foot = _box(words), min(word.bottom for word in words)
+        is_over = box[0] < edge[1] and box[1] > edge[0] and foot >= edge[2]
+        follows = bool(last) and not overlaps(last[0][1], line[0][1], ON_ONE_LINE)
+        last = line if is_over and (follows or foot >= highest) else []
+        if last:
+            insort(titles, line, key=lambda each: -_box([word for _, word in each])[2])
+        else:
+            body.append(line)
+            edge = max(edge, box, key=_top)
+        highest = max(highest, box[2])
+    return titles + body
 
 
 def _box(words: Sequence[Word]) -> _Box:

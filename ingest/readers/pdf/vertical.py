@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import inf
@@ -20,6 +21,7 @@ from ingest.readers.pdf.words import Word
 
 _FIRST_WIDE = "\u1100"
 _PROOF = 3  # minimum characters of a column that proves vertical text
+_NOTE = 5  # minimum wide characters of a column beside text in lines
 _RATIO, _SHARE = 1 / 3, 0.5  # minimum share of wide characters on a page, and of those in such columns among them
 # In sizes of a character:
 _ASIDE, _SPACE = 0.3, 0.4  # maximum distance of the middles of two characters of a column, and space between them
@@ -80,7 +82,7 @@ def may_be_vertical(characters: Sequence[str]) -> bool:
 
 
 def find_columns(glyphs: Sequence[Glyph]) -> list[Column]:
-    """Return the columns of a page, or none if most of its text is in lines. Glyphs are in the order of the PDF."""
+    """Return the columns of a page. If most text is in lines, return only long columns. Glyphs are in PDF order."""
     runs: list[list[Glyph]] = []
     for glyph in glyphs:
         if runs and _continues(runs[-1], glyph):
@@ -89,7 +91,9 @@ def find_columns(glyphs: Sequence[Glyph]) -> list[Column]:
             runs.append([glyph])
     runs = [run for run in runs if len(run) > 1 and any(glyph.is_wide for glyph in run)]
     proven = sum(glyph.is_wide for run in runs if len(run) >= _PROOF for glyph in run)
-    return _joined(runs, glyphs) if proven >= _SHARE * sum(glyph.is_wide for glyph in glyphs) else []
+    if proven < _SHARE * sum(glyph.is_wide for glyph in glyphs):
+        runs = [run for run in runs if sum(glyph.is_wide for glyph in run) >= _NOTE]
+    return _joined(runs, glyphs)
 
 
 def find_readings(glyphs: Iterable[Glyph], columns: Sequence[Column]) -> set[int]:
@@ -126,6 +130,24 @@ def _are_letters(*glyphs: Glyph) -> bool:
 def with_columns(lines: Sequence[Stored], columns: Sequence[Stored]) -> list[Stored]:
     """Return the lines and the columns of a page in reading order, the columns turned into lines."""
     return _turned(_ordered([_item(words, words in columns) for words in (*columns, *lines)]))
+
+
+def are_notes(lines: Sequence[Stored], columns: Sequence[Stored]) -> bool:
+    """Return whether the columns are notes beside horizontal text, which then has more wide characters."""
+    in_lines, in_columns = (
+        sum(_is_wide(each) for words in part for _, word in words for each in word.text) for part in (lines, columns)
+    )
+    return in_columns < _SHARE * (in_lines + in_columns)
+
+
+def below(lines: Sequence[Stored], columns: Sequence[Stored]) -> list[Stored]:
+    """Return vertical notes as lines below the text of the page."""
+    found = with_columns([], columns)
+    floor = min(word.bottom for words in lines for _, word in words)
+    _, first = found[0][0]
+    down = floor - 2 * (first.top - first.bottom) - first.top
+    moved = ((index, replace(word, bottom=word.bottom + down, top=word.top + down)) for ((index, word),) in found)
+    return [[each] for each in moved]
 
 
 @lru_cache(maxsize=5000)  # characters repeat

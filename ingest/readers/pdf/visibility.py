@@ -1,4 +1,4 @@
-"""Finds words that a page contains but does not show: on a hidden layer, white on white, under a shape, or too small.
+"""Finds words that a page contains but does not show: on a hidden layer, white on white, covered, clipped, too small.
 
 Text that is drawn as invisible stays on pages with pictures and on pages without other text: scans and outlines of
 letters have it below them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
@@ -22,6 +23,8 @@ _DPI = 72
 _CONTRAST = 20  # of 255: minimum difference of the pixels around a word that can be seen
 _MARK = "OC".encode("utf-16-le")  # of content on a layer
 _THINNEST = 4.0  # points: filled shapes below this are rules
+_SCAN = 0.5  # of the page: larger pictures are scans, which may have their text layer below them
+_NO_COLOUR = (-1000, -1000, -1000)
 _MOST_OBJECTS = 3000  # of a page; with more, words under shapes are not looked for
 
 
@@ -42,13 +45,14 @@ def hidden_words(page: PdfPage, text_page: PdfTextPage, words: Sequence[tuple[in
     too_many = pdfium.FPDFPage_CountObjects(page) > _MOST_OBJECTS
     objects = [] if too_many else list(page_objects(page, _MOST_OBJECTS))
     orders = {ctypes.addressof(each.contents): order for order, (each, *_) in enumerate(objects)}
-    shapes = list(_shapes(objects, turn))
+    shapes = list(_shapes(objects, turn, _SCAN * page.get_width() * page.get_height()))
     has_groups = any(kind == pdfium.FPDF_PAGEOBJ_FORM for _, kind, _ in objects)
     has_pictures = too_many or has_groups or any(kind == pdfium.FPDF_PAGEOBJ_IMAGE for _, kind, _ in objects)
     drawn = (pdfium.FPDFText_GetTextObject(text_page, index) for index, word in words if word.text)
     modes = map(pdfium.FPDFTextObj_GetTextRenderMode, drawn)
     is_scan = has_pictures or all(mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE for mode in modes)
     of_object: dict[int, bool] = {}
+    clips: dict[int, Bounds] = {}
     doubtful = [
         place
         for place, (index, word) in enumerate(words)
@@ -58,6 +62,7 @@ def hidden_words(page: PdfPage, text_page: PdfTextPage, words: Sequence[tuple[in
             _is_doubtful(text_page, index, of_object, is_scan=is_scan)
             or (has_groups and _order(text_page, index, orders) < 0)  # the group may be on a layer
             or (shapes and _is_in_shape(text_page, index, word, shapes, orders))
+            or _is_clipped(text_page, index, word, clips, turn)
         )
     ]
     if not doubtful:
@@ -66,15 +71,42 @@ def hidden_words(page: PdfPage, text_page: PdfTextPage, words: Sequence[tuple[in
     return hidden | {place for place in doubtful if not shown.has_ink(words[place][1], turn)}
 
 
-def _shapes(objects: Sequence[tuple[Any, int, Bounds]], turn: int) -> Iterator[_Shape]:
-    """Yield the filled shapes that may hold a line."""
+def _shapes(objects: Sequence[tuple[Any, int, Bounds]], turn: int, scan: float) -> Iterator[_Shape]:
+    """Yield the filled shapes that can hold a line of text, and the pictures below ``scan`` square points."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     for order, (shape, kind, bounds) in enumerate(objects):
-        if kind == pdfium.FPDF_PAGEOBJ_PATH:
+        box = rotate_box(bounds, turn)
+        if kind == pdfium.FPDF_PAGEOBJ_IMAGE and (box[2] - box[0]) * (box[3] - box[1]) < scan:
+            yield _Shape(*box, order, _NO_COLOUR)
+        elif kind == pdfium.FPDF_PAGEOBJ_PATH:
             pdfium.FPDFPath_GetDrawMode(shape, fill, stroke)
-            box = rotate_box(bounds, turn)
             if fill.value and min(box[2] - box[0], box[3] - box[1]) > _THINNEST:
                 yield _Shape(*box, order, _colour(pdfium.FPDFPageObj_GetFillColor, shape))
+
+
+def _is_clipped(text_page: PdfTextPage, index: int, word: Word, clips: dict[int, Bounds], turn: int) -> bool:
+    """Return whether a word is outside the clipping area of its text object."""
+    drawn = pdfium.FPDFText_GetTextObject(text_page, index)
+    address = ctypes.addressof(drawn.contents) if drawn else 0
+    if address not in clips:
+        clips[address] = rotate_box(_clip(drawn), turn)
+    (x, y), (left, bottom, right, top) = word.middle, clips[address]
+    return not (left <= x <= right and bottom <= y <= top)
+
+
+def _clip(drawn: object) -> Bounds:
+    """Return the bounding box of the clipping area of an object."""
+    clip = pdfium.FPDFPageObj_GetClipPath(drawn)
+    x, y = ctypes.c_float(), ctypes.c_float()
+    areas: list[Bounds] = [(-inf, -inf, inf, inf)]
+    for path in range(pdfium.FPDFClipPath_CountPaths(clip)):
+        points = []
+        for each in range(min(pdfium.FPDFClipPath_CountPathSegments(clip, path), _MOST_OBJECTS)):
+            pdfium.FPDFPathSegment_GetPoint(pdfium.FPDFClipPath_GetPathSegment(clip, path, each), x, y)
+            points.append((x.value, y.value))
+        areas += [(*map(min, zip(*points, strict=True)), *map(max, zip(*points, strict=True)))] if points else []
+    lefts, bottoms, rights, tops = zip(*areas, strict=True)
+    return max(lefts), max(bottoms), min(rights), min(tops)
 
 
 def _order(text_page: PdfTextPage, index: int, orders: Mapping[int, int]) -> int:

@@ -7,6 +7,7 @@ import mimetypes
 import tomllib
 from pathlib import Path, PurePath
 
+from ingest.decoding import WIDE_MARKUP
 from ingest.readers.shared.kreuzberg_library import mime_type_by_content, mime_type_by_name
 
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -23,6 +24,8 @@ _FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocumen
 
 def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Return the MIME type, with a warning if the name suggests another one."""
+    if WIDE_MARKUP.match(data):
+        data = data.decode("utf-16-le" if data[0] else "utf-16-be", errors="replace").encode("utf-8", "replace")
     signed = next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
     content, name = signed or mime_type_by_content(data), mime_type_of_name(path)
     if content and content.startswith("image/") and not _is_text(content) and b"\0" not in data:

@@ -11,7 +11,7 @@ _MAX_ROWS = 65536
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell and the number of columns and rows that it covers."""
+    """A cell, and the number of columns and rows that it spans. 0 rows: to the last row, as in HTML."""
 
     text: str
     columns: int = 1
@@ -32,8 +32,8 @@ def repeat_merged(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
         for cell in row:
             _fill_from_above(line, from_above, below)
             for _ in range(min(max(cell.columns, 1), _MAX_COLUMNS)):
-                if cell.rows > 1:
-                    below[len(line)] = (cell.text, min(cell.rows, _MAX_ROWS) - 1)
+                if cell.rows != 1:
+                    below[len(line)] = (cell.text, min(cell.rows or _MAX_ROWS, _MAX_ROWS) - 1)
                 line.append(cell.text)
         _fill_from_above(line, from_above, below)
         grid.append(line)

@@ -33,6 +33,7 @@ _EPOCH, _EPOCH_1904 = (
     datetime.datetime(1904, 1, 1, tzinfo=datetime.UTC),
 )
 _MAX_DAYS = 2_958_466  # the first day after the year 9999
+_LEAP_DAY = 60  # 29 February 1900, which spreadsheets count although it did not exist
 _LARGE = 1e25  # beyond this, formats are not applied
 _EXACT = 15  # significant digits that spreadsheets show
 
@@ -225,13 +226,13 @@ def _time(value: float, parts: tuple[_Part, ...], *, from_1904: bool) -> str:
         return _duration(value, parts)
     if not 0 <= value < _MAX_DAYS:
         return general(value)
-    moment = (_EPOCH_1904 if from_1904 else _EPOCH) + datetime.timedelta(days=value)
+    days = value + (1 <= value < _LEAP_DAY and not from_1904)
+    moment = (_EPOCH_1904 if from_1904 else _EPOCH) + datetime.timedelta(days=days)
     seconds = "".join(part.text for part in parts if part.kind == "date" and part.text[0] in "sS")
-    unit = datetime.timedelta(seconds=1 if seconds and "." not in seconds else 60 if not seconds else 0)
-    if unit:  # the time is stored as a fraction of a day
-        moment = _rounded(
-            moment, unit if any(part.text[0] in "hHsS" for part in parts if part.kind == "date") else None
-        )
+    decimals = len(seconds.partition(".")[2])
+    if any(part.text[0] in "hHsS" for part in parts if part.kind == "date"):  # the time is a fraction of a day
+        unit = datetime.timedelta(seconds=10**-decimals if seconds else 60)
+        moment = _EPOCH + round((moment - _EPOCH) / unit) * unit
     shown = "".join(part.text[0].lower() for part in parts if part.kind == "date")
     date = _date(moment, shown, parts)
     if "h" not in shown and "s" not in shown:
@@ -240,13 +241,8 @@ def _time(value: float, parts: tuple[_Part, ...], *, from_1904: bool) -> str:
         clock = f"{moment:%M:%S}"
     else:
         clock = f"{moment:%H:%M:%S}" if seconds else f"{moment:%H:%M}" if "m" in shown else f"{moment:%H} h"
-    return f"{date} {clock}".strip()
-
-
-def _rounded(moment: datetime.datetime, unit: datetime.timedelta | None) -> datetime.datetime:
-    if unit is None:
-        return moment
-    return _EPOCH + round((moment - _EPOCH) / unit) * unit
+    fraction = f".{moment:%f}"[: decimals + 1] if decimals else ""
+    return f"{date} {clock}{fraction}".strip()
 
 
 def _date(moment: datetime.datetime, shown: str, parts: tuple[_Part, ...]) -> str:
@@ -267,16 +263,20 @@ def _date(moment: datetime.datetime, shown: str, parts: tuple[_Part, ...]) -> st
 def _duration(value: float, parts: tuple[_Part, ...]) -> str:
     """Return a duration, such as ``31:30`` hours."""
     largest = next(part.text[0].lower() for part in parts if part.kind == "elapsed")
-    has_seconds = any(part.kind == "date" and part.text[0] in "sS" for part in parts) or largest == "s"
-    has_minutes = any(part.kind == "date" and part.text[0] in "mM" for part in parts) or largest == "m"
-    seconds = round(abs(value) * 86400)
+    times = [part.text for part in parts if part.kind in ("date", "elapsed")]
+    shown = "".join(text for text in times if text[0] in "sS")
+    has_seconds = bool(shown)
+    decimals = len(shown.partition(".")[2])
+    has_minutes = any(text[0] in "mM" for text in times)
+    seconds, fraction = divmod(round(abs(value) * 86400 * 10**decimals), 10**decimals)
     if not has_seconds:
         seconds = round(seconds / 60) * 60
     sign = "-" if value < 0 else ""
+    after = f".{fraction:0{decimals}}" if decimals else ""
     if largest == "s":
-        return f"{sign}{seconds}"
+        return f"{sign}{seconds}{after}"
     minutes = seconds // 60
-    tail = f":{seconds % 60:02}" if has_seconds else ""
+    tail = f":{seconds % 60:02}{after}" if has_seconds else ""
     if largest == "m":
         return f"{sign}{minutes}{tail}"
     return f"{sign}{minutes // 60}:{minutes % 60:02}{tail}" if has_minutes else f"{sign}{minutes // 60}"

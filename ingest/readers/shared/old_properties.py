@@ -15,11 +15,8 @@ from ingest.decoding import code_page
 from vectorstore.models import Scalar
 
 _STREAM = "\x05SummaryInformation"
-_CODE_PAGE, _TEXTS, _TIMES = (
-    1,
-    {2: "title", 3: "subject", 4: "authors", 5: "keywords"},
-    {12: "created_at", 13: "modified_at"},
-)
+_CODE_PAGE, _TEXTS = 1, {2: "title", 3: "subject", 4: "authors", 5: "keywords"}
+_TIMES = {12: "created_at", 13: "modified_at"}
 _TEXT, _TIME = 0x1E, 0x40
 _MAX_PROPERTIES, _LAST_TICKS = 100, 10**18
 

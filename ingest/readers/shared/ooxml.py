@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import posixpath
 import re
+import tomllib
 import zipfile
 import zlib
 from collections import defaultdict
@@ -21,9 +22,10 @@ from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import is_useful_link
 from ingest.readers.shared.number_format import format_number, general, is_time
-from ingest.readers.shared.properties import PROPERTIES
 from vectorstore.models import Scalar
 
+PROPERTIES = tomllib.loads(Path(__file__).with_name("properties.toml").read_text("utf-8"))
+"""The properties of documents, by the names that formats give them."""
 _OLE = b"\xd0\xcf\x11\xe0"
 """The first bytes of an encrypted package."""
 _PIECE = re.compile(r"(.+)/\[(\d+)\](?:\.last)?\.piece")
@@ -54,11 +56,14 @@ class Chart:
     kind: str
     title: str
     rows: list[list[str]]
+    is_incomplete: bool = False
 
     def write(self, into: DocumentBuilder) -> None:
         """Add the chart to the builder as a line and a table."""
         into.prose(f"{self.kind}: {self.title}" if self.title else self.kind)
         into.table(self.rows)
+        if self.is_incomplete:
+            into.warn("A chart does not store all of its values and labels. Those in its workbook were not read.")
 
 
 _DAMAGE = (
@@ -169,8 +174,18 @@ class Package:
         axis = "" if root.find(".//{*}dateAx") is None else "yyyy-mm-dd"
         from_1904 = root.find("{*}date1904[@val='1']") is not None
         series = [_Series.read(element, axis, from_1904=from_1904) for element in root.iterfind(".//{*}ser")]
-        title = " ".join(element.text or "" for element in root.iterfind("./{*}chart/{*}title//{*}t")).strip()
-        return Chart(" and ".join(dict.fromkeys(kinds)) or "Chart", title, _chart_rows(series))
+        axes = ", ".join(filter(None, (_title(axis) for axis in plot or () if local_name(axis).endswith("Ax"))))
+        title = f"{_title(root.find('{*}chart'))} (axes: {axes})" if axes else _title(root.find("{*}chart"))
+        references = (each for each in root.iter() if local_name(each).endswith("Ref"))
+        # a workbook has the cells of its charts in its sheets
+        is_incomplete = not name.startswith("xl/") and any(each.find(".//{*}pt") is None for each in references)
+        return Chart(" and ".join(dict.fromkeys(kinds)) or "Chart", title.strip(), _chart_rows(series), is_incomplete)
+
+
+def _title(titled: ElementTree.Element | None) -> str:
+    """Return the title of a chart or an axis. It may come from a cell."""
+    title = None if titled is None else titled.find("{*}title")
+    return "" if title is None else " ".join([*texts(title, "v"), *texts(title)]).strip()
 
 
 def _parts(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
@@ -191,6 +206,8 @@ class _Series:
     @staticmethod
     def read(element: ElementTree.Element, axis: str, *, from_1904: bool) -> _Series:
         values = _points(element, "val") or _points(element, "yVal")
+        for index, size in _points(element, "bubbleSize").items():
+            values[index] = f"{values.get(index, '')} (size {size})"
         labels = _labels(element, axis, from_1904=from_1904) or _points(element, "xVal")
         name = " ".join(_points(element, "tx").values()) or element.findtext("{*}tx/{*}v", "")
         return _Series(name, labels, values)
@@ -245,9 +262,7 @@ def _extended_chart(root: ElementTree.Element) -> Chart:
         labels, values = data.get("" if reference is None else reference.get("val", ""), ({}, {}))
         series.append(_Series(one.findtext(".//{*}txData/{*}v", ""), labels, values))
         kinds.append(f"{one.get('layoutId', '').capitalize()} chart".strip())
-    title = root.find("./{*}chart/{*}title")
-    words = [] if title is None else [*texts(title, "v"), *texts(title)]
-    return Chart(" and ".join(dict.fromkeys(kinds)) or "Chart", " ".join(words).strip(), _chart_rows(series))
+    return Chart(" and ".join(dict.fromkeys(kinds)) or "Chart", _title(root.find("{*}chart")), _chart_rows(series))
 
 
 def _points(series: ElementTree.Element, role: str) -> dict[int, str]:
@@ -266,13 +281,18 @@ def _shown(value: str) -> str:
 
 
 def _chart_rows(series: list[_Series]) -> list[list[str]]:
-    labels: dict[int, str] = {}
-    for one in series:
-        labels = {**dict.fromkeys(one.values, ""), **one.labels, **labels}
+    """Return a header and one row per label. Series with different labels, as in scatter charts, share no rows."""
     if not any(one.values for one in series):
         return []
-    header = ["", *(one.name for one in series)]
-    return [header, *([labels[index], *(one.values.get(index, "") for one in series)] for index in sorted(labels))]
+    labels = {index: label for one in reversed(series) for index, label in one.labels.items()}
+    rows: dict[tuple[int, str], list[str]] = {}
+    for column, one in enumerate(series, start=1):
+        for index in {**one.labels, **one.values}:
+            label = one.labels.get(index, labels.get(index, ""))
+            row = rows.setdefault((index, label), [label, *[""] * len(series)])
+            row[column] = one.values.get(index, "")
+    names = (one.name or f"Series {place}" for place, one in enumerate(series, start=1))
+    return [["", *names], *(rows[key] for key in sorted(rows, key=lambda key: key[0]))]
 
 
 def local_name(element: ElementTree.Element) -> str:

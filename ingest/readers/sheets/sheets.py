@@ -233,7 +233,7 @@ def _write_headers(package: Package, main: str, into: DocumentBuilder) -> None:
 
 READER = Reader(
     name="sheets",
-    version=12,
+    version=13,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

@@ -24,6 +24,8 @@ _MAX_GAP = 256  # empty cells before one that names its column
 def write_workbook(root: Element, into: DocumentBuilder) -> None:
     """Add the sheets of a workbook to the builder."""
     styles = {attribute(style, "ID"): style for style in root.iterfind("{*}Styles/{*}Style")}
+    for style in styles.values():  # inherit from the parent: find() returns the first match
+        style.extend(styles.get(attribute(style, "Parent"), ()))
     formulas = 0
     for sheet in root.iterfind("{*}Worksheet"):
         shown = sheet.findtext("{*}WorksheetOptions/{*}Visible", "")

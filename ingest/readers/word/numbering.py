@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
-from ingest.readers.shared.numerals import format_count
+from ingest.readers.shared.numerals import IN_WORDS, format_count
 from ingest.readers.shared.ooxml import Package, attribute, is_on, number
 from ingest.readers.word.styles import Style, Styles
 
@@ -37,6 +37,7 @@ class Numbering:
     levels: Mapping[str, Mapping[int, _Level]]
     """The levels of each list, including its overrides."""
     restarts: dict[tuple[str, int], int]
+    is_english: bool = True
     counts: dict[str, dict[int, int]] = field(default_factory=dict)
 
     @staticmethod
@@ -64,7 +65,7 @@ class Numbering:
                 start = attribute(override.find("{*}startOverride"), "val")
                 if start.isdecimal():
                     restarts[identity, index] = int(start)
-        return Numbering(lists, levels, restarts)
+        return Numbering(lists, levels, restarts, styles.language.lower().startswith("en"))
 
     def level_of(self, identity: str, ancestry: list[Style]) -> int:
         """Return the level of a paragraph whose own properties name none."""
@@ -91,7 +92,7 @@ class Numbering:
         for index, definition in defined.items():
             count = counts.get(index, definition.start)
             style = definition.format
-            if defined[level].is_legal and style != "decimalZero":
+            if (defined[level].is_legal and style != "decimalZero") or (style in IN_WORDS and not self.is_english):
                 style = "decimal"
             mark = mark.replace(f"%{index + 1}", format_count(count, style))
         return mark.strip() or "-"

@@ -44,6 +44,8 @@ class Styles:
     """All styles of a document by their id."""
 
     styles: Mapping[str, Style] = field(default_factory=dict)
+    language: str = "en"
+    """The default language of the text."""
 
     def ancestry(self, identity: str) -> Iterator[Style]:
         """Yield the style and the styles that it is based on."""
@@ -65,8 +67,11 @@ class Styles:
 def read_styles(package: Package, main: str) -> Styles:
     """Read the styles of a document."""
     styles = {}
+    language = "en"
     for part in package.related(main, "styles"):
-        for style in package.xml(part).iterfind("{*}style"):
+        root = package.xml(part)
+        language = attribute(root.find("{*}docDefaults/{*}rPrDefault/{*}rPr/{*}lang"), "val", language)
+        for style in root.iterfind("{*}style"):
             outline = attribute(style.find("{*}pPr/{*}outlineLvl"), "val")
             level = attribute(style.find("{*}pPr/{*}numPr/{*}ilvl"), "val")
             identity = attribute(style, "styleId")
@@ -79,7 +84,7 @@ def read_styles(package: Package, main: str) -> Styles:
                 level=int(level) if level.isdecimal() else None,
                 look=look_of(style.find("{*}rPr")),
             )
-    return Styles(styles)
+    return Styles(styles, language)
 
 
 def look_of(properties: Element | None) -> Look:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import dropwhile
 from xml.etree.ElementTree import Element
 
-from ingest.readers.shared.form import Piece, is_useful_link, write_pieces
+from ingest.readers.shared.form import Piece, is_useful_link, lowered, raised, write_pieces
 from ingest.readers.shared.formulas import formula_to_latex
 from ingest.readers.shared.ooxml import attribute, is_on, local_name, number
 from ingest.readers.shared.symbols import in_font, symbol
@@ -19,6 +19,10 @@ _LEFT_OUT = {"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr"
 
 _SYMBOL = re.compile(r"\s*SYMBOL\s+(0x[0-9a-f]+|\d+).*?\\f\s+\"?([^\"\\]+?)\"?\s*(?:\\|$)", re.IGNORECASE)
 """The code of a field that shows a character of a font."""
+_SWITCH = re.compile(r'\\\*\s+(?:"[^"]*"|\S+)')
+_MAX_CODE = 2000  # characters of the code of an equation
+_EQUATION = re.compile(r"\\([a-z]+)((?:\\[a-z]+ ?\d*)*)\s*\(([^()]*)\)")
+"""An instruction of an equation field without instructions inside: its name, options and arguments."""
 
 
 def blocks(body: Element) -> Iterator[Element]:
@@ -127,6 +131,8 @@ class TextReader:
             elif name == "fldSimple":
                 inner = _address_of_field(attribute(child, "instr"))
                 yield from self._pieces(child, look, inner or address)
+            elif name == "textpath":  # the words of WordArt
+                yield Piece(child.get("string", ""), address=address)
             elif name == "oMath":
                 yield Piece(f"${formula_to_latex(child)}$", address=address)
             elif name == "sdt" and (box := child.find("{*}sdtPr/{*}checkbox")) is not None:
@@ -212,9 +218,12 @@ class _Fields:
                     yield Piece(self._page_number)
                 self._open.append([*counted, ""])
             case "end" if self._open:
-                code = _SYMBOL.match(self._open.pop()[0])
+                source = self._open.pop()[0]
+                code = _SYMBOL.match(source)
                 if code and self._is_shown():
                     yield Piece(symbol(code[2], int(code[1], 0)))
+                elif source.split()[:1] == ["EQ"] and self._is_shown():
+                    yield Piece(_equation(source.partition("EQ")[2]))
             case _:
                 pass
 
@@ -240,6 +249,24 @@ def _form_field(begin: Element) -> Iterator[Piece]:
         index = number(attribute(choices.find("{*}default") if chosen is None else chosen, "val"))
         if index < len(entries):
             yield Piece(entries[index])
+
+
+def _equation(code: str) -> str:
+    """Return the text of an equation field. Old documents use such fields for ruby text."""
+    if len(code) > _MAX_CODE:
+        return code.strip()
+    code = _SWITCH.sub("", code)
+    while part := _EQUATION.search(code):
+        *others, last = part[3].replace(";", ",").split(",")
+        shifted = (lowered if "do" in part[2] else raised)(part[3])
+        text = {
+            "f": "/".join([*others, last]),
+            "o": last,
+            "r": f"{''.join(map(raised, others))}√({last})",
+            "s": shifted,
+        }
+        code = code[: part.start()] + text.get(part[1], "".join([*others, last])) + code[part.end() :]
+    return code.strip()
 
 
 def _counts_pages(code: str) -> bool:

@@ -27,7 +27,7 @@ from ingest.readers.shared.ooxml import (
     number,
     texts,
 )
-from ingest.readers.word.headers import write_headers
+from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from ingest.readers.word.numbering import Numbering
 from ingest.readers.word.styles import Style, read_styles
 from ingest.readers.word.text import TextReader, blocks, inside, letters, only_cell, own_mark, visible
@@ -44,7 +44,7 @@ def read_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     if body is not None:
         writer = _Body(request, package, main, body, into)
         writer.write(body)
-        write_headers(package, main, body, writer.reader, into)
+        _write_headers(package, main, body, writer.reader, into)
         if writer.reader.hidden_words:
             into.warn(f"{writer.reader.hidden_words:,} words of hidden text were left out.")
     return package.properties(into)
@@ -263,4 +263,35 @@ def _remarks(package: Package, main: str, relation: str, kind: str, reader: Text
                 yield identity, comment_line(author, when, body) if kind == "comment" else noted
 
 
-READER = Reader(name="word", version=8, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
+def _write_headers(package: Package, main: str, body: Element, reader: TextReader, into: DocumentBuilder) -> None:
+    """Add the lines that are only in headers and footers to the builder, each once and without page numbers."""
+    headers = PageHeaders(into)
+    reader.page_number = PAGE_NUMBER
+    for label, part in dict.fromkeys(_printed(package, main, body)):
+        headers.write(label, map(reader.text_of, _paragraphs(package.xml(part))))
+
+
+def _printed(package: Package, main: str, body: Element) -> Iterator[tuple[str, str]]:
+    """Yield the label and the part of each header and footer. Word keeps parts that no page shows."""
+    relations = package.relations(main)
+    settings = [package.xml(part) for part in package.related(main, "settings")]
+    has_even = any(is_on(each.find("{*}evenAndOddHeaders")) for each in settings)
+    current: dict[tuple[str, str], tuple[str, str]] = {}  # a section without a header continues that of the one before
+    for section in body.iterfind(".//{*}sectPr"):
+        for reference in section:
+            relation = relations.get(attribute(reference, "id"))
+            if relation and relation.kind in ("header", "footer"):
+                current[attribute(reference, "type"), relation.kind] = relation.kind.capitalize(), relation.target
+        shown = {"default": True, "first": is_on(section.find("{*}titlePg")), "even": has_even}
+        yield from (printed for (use, _), printed in current.items() if shown.get(use))
+
+
+def _paragraphs(element: Element) -> Iterator[Element]:
+    for inner in visible(element):
+        if local_name(inner) == "p":
+            yield inner
+        elif local_name(inner) == "txbxContent":
+            yield from _paragraphs(inner)
+
+
+READER = Reader(name="word", version=9, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

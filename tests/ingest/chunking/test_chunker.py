@@ -55,6 +55,15 @@ def test_words_without_spaces_make_no_endless_chunk(chunk: Callable[..., list[Ch
         assert sum(len(each.text) for each in chunks) >= 4_000
 
 
+def test_words_that_have_more_tokens_together_make_no_endless_division() -> None:
+    def count(texts: Sequence[str]) -> list[int]:
+        return [2 * words if (words := len(text.split())) > 1 else words for text in texts]
+
+    chunks = Chunker(count, 40, 0).chunk(parse("pump " * 400), SOURCE)
+    assert max(count([each.embedded_text for each in chunks])) <= 40
+    assert sum(len(each.text.split()) for each in chunks) == 400
+
+
 # Properties of all documents
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1, max_size=30)

@@ -165,8 +165,14 @@ def test_the_issuer_is_named_all_over_a_long_document(everywhere: str, issuer: s
 )
 def test_the_date_is_that_of_the_properties_or_of_a_line(cover: list[str], created: str, date: str) -> None:
     found = document(cover)
-    stated = found.model_copy(update={"metadata": {**found.metadata, "created_at": created}})
-    assert value("date", stated) == date
+    for where in ("metadata", "fields"):  # as readers return properties
+        stated = found.model_copy(update={where: {**getattr(found, where), "created_at": created}})
+        assert value("date", stated) == date
+
+
+def test_the_date_that_a_document_gives_itself_comes_first() -> None:
+    found = document(["A report", "3 October 2023"]).model_copy(update={"fields": {"date": "2024-05"}})
+    assert value("date", found) == "2024-05"
 
 
 # Currency

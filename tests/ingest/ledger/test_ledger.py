@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from api.services.research.library import list_catalogue
-from ingest.document import PERIOD, Fact, FactSource
+from ingest.document import DATE, PERIOD, Fact, FactSource
 from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState, FieldSource, Publication, Stage, document_id
@@ -164,9 +164,13 @@ def test_documents_are_listed_in_pages(ledger: Ledger) -> None:
 
 def test_the_catalogue_describes_searchable_documents_as_their_records_do(ledger: Ledger) -> None:
     fact = Fact(value="2024-06", printed="June 2024", quote="June 2024", source=FactSource.RULE)
+    written = fact.model_copy(update={"value": "2024-07-15"})
     documents = [
         record("b.PDF", facts={PERIOD: fact}, metadata={"language": "de"}, modified=1.7e9),
-        record("a", mime_type="text/plain", modified=1.7e9, title="A", pages=2),
+        record(
+            "a", mime_type="text/plain", modified=1.7e9, title="A", pages=2, metadata={"modified_at": "2020-05-20T10Z"}
+        ),
+        record("c.eml", facts={PERIOD: fact, DATE: written}, modified=1.7e9),
         record("new.md", chunks=0),
     ]
     ledger.record(*documents)
@@ -178,8 +182,11 @@ def test_the_catalogue_describes_searchable_documents_as_their_records_do(ledger
         [getattr(each, name) for name in fields] for each in records
     ]
     assert [(each.type, str(each.dated), each.tags, each.language) for each in described] == [
-        ("text/plain", "2023-11-14", (), ""), ("pdf", "2024-06-30", ("taxes",), "de"),
+        ("text/plain", "2020-05-20", (), ""), ("pdf", "2024-06-30", ("taxes",), "de"), ("eml", "2024-07-15", (), ""),
     ]  # fmt: skip
+    assert [str(each.changed) for each in described] == ["2020-05-20", "2023-11-14", "2023-11-14"], (
+        "as the prompts date a document"
+    )
     assert (described[1].metadata[PERIOD], described[1].version) == ("2024-06", "a" * 16)
 
 
@@ -205,7 +212,9 @@ def test_later_sources_of_fields_take_precedence(ledger: Ledger) -> None:
     found = ledger.find("papers", one.id)
     assert found.fields == {"project": "request", "status": "open", "room": ("1",), "date": "2024"}
     assert (found.tags, str(found.dated)) == (("mine", "note"), "2024-12-31")
-    assert ledger.days(["papers"], [one.id, other.id])[one.id]["date"] == "2024"
+    ledger.publish([Publication(other, fields={"project": "file", "tags": ["note"], "modified_at": "2024-05-20"})])
+    days = ledger.days(["papers"], [one.id, other.id])
+    assert (days[one.id]["date"], days[other.id]["modified_at"]) == ("2024", "2024-05-20"), "properties of a PDF"
     listed = {each.id: (each.tags, each.metadata["project"]) for each in list_catalogue(ledger, "papers")}
     assert listed == {one.id: (("mine", "note"), "request"), other.id: (("note",), "file")}
 
@@ -228,3 +237,28 @@ def test_members_inherit_what_people_gave_their_archive(ledger: Ledger) -> None:
     ledger.forget("papers")
     ledger.record(member)
     assert ledger.find("papers", member.id).fields == {}
+
+
+def test_documents_without_passages_are_listed_and_counted_apart(ledger: Ledger) -> None:
+    failed = record("c.md", chunks=0, state=DocumentState.FAILED)
+    removed = record("d.md", chunks=0, state=DocumentState.REMOVED)
+    ledger.record(record("a.md"), record("b.md", state=DocumentState.FAILED), failed, removed)
+    assert [row.name for row, _ in ledger.catalogue("papers")] == ["a.md", "b.md"]
+    assert [row.name for row, _ in ledger.catalogue("papers", unread=True)] == ["c.md"]
+    counted = ledger.counts()["papers"]
+    assert counted[DocumentState.INDEXED] == (1, 3, 1)
+    assert counted[DocumentState.FAILED] == (2, 3, 1), "a failed new version does not hide the indexed one"
+    assert counted[DocumentState.REMOVED] == (1, 0, 0)
+
+
+def test_a_removed_document_keeps_only_what_people_say_of_it(ledger: Ledger) -> None:
+    fact = Fact(value="2024", printed="2024", quote="in 2024", source=FactSource.RULE)
+    known = record("a.md", title="Secret", metadata={"authors": "S. Ecret"}, facts={PERIOD: fact}, warnings=("secret",))
+    ledger.record(known)
+    ledger.tag("papers", [known.id], add=["kept"])
+    ledger.describe("papers", FieldSource.FILE, {known.id: {"project": "Secret"}}, keep=True)
+    ledger.describe("papers", FieldSource.REQUEST, {known.id: {"owner": "Ada"}}, keep=True)
+    ledger.remove("papers", [known], "removed by hand")
+    [gone] = ledger.list("papers")
+    assert "ecret" not in gone.model_dump_json()
+    assert (gone.tags, gone.fields, gone.facts) == (("kept",), {"owner": "Ada"}, {})

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from ingest import reader
-from ingest.readers import separated_values
+from ingest.readers import rtf, separated_values
 from ingest.readers.markup import markdown
 from support.workplace import PUMPS, CountingParser, Workplace, write_zip
 
@@ -94,6 +94,6 @@ def test_a_library_upgrade_reads_only_its_own_files_again(
 ) -> None:
     documents.write("letter.rtf", r"{\rtf1\ansi The pump has arrived.}")
     ingest(documents)
-    assert documents.ledger.find("papers", "letter.rtf").parser.startswith("rtf/5 pypandoc_binary 1.")
+    assert documents.ledger.find("papers", "letter.rtf").parser.startswith(f"rtf/{rtf.READER.version} pypandoc_binary 1.")
     monkeypatch.setattr(reader, "_installed_version", lambda _: "99")
     assert parsed_again(documents) == ["letter.rtf"]

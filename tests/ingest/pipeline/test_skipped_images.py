@@ -1,4 +1,4 @@
-"""Images without text in archives: they are no failed documents."""
+"""Files in archives that are no documents, such as images without text: they are skipped, not failed."""
 
 from __future__ import annotations
 
@@ -34,3 +34,21 @@ def test_a_drawing_without_text_in_an_archive_is_skipped(workplace: Workplace) -
 def test_an_image_of_its_own_fails_with_a_reason(workplace: Workplace) -> None:
     workplace.write("scan.png", make_png())
     assert [each.name for each in workplace.ingest().failed] == ["scan.png"]
+
+
+def test_files_that_programs_write_for_themselves_are_skipped_in_archives(workplace: Workplace) -> None:
+    with zipfile.ZipFile(workplace.documents / "a.zip", "w") as archive:
+        archive.writestr("bread.md", BREAD)
+        archive.writestr("print/LowRes.joboptions", "<< /ImageResolution 72 >> setdistillerparams")
+        archive.writestr("~$bread.docx", b"lock")
+    report = workplace.ingest()
+    assert (report.failed, {left.name: left.reason for left in report.left_out}) == (
+        (),
+        {
+            "a.zip/print/LowRes.joboptions": "no document: settings of a program",
+            "a.zip/~$bread.docx": "no document: written by a program about open files or folders",
+        },
+    )
+    states = workplace.states()
+    assert states["a.zip/bread.md"] == "indexed"
+    assert states["a.zip/print/LowRes.joboptions"] == "skipped"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from ingest.containers.embedded import pdf_files
 from ingest.parser import Parser, load_parser
 from ingest.reader import OcrMode, ParserOptions
+from ingest.readers.shared.numerals import format_count
 from support.opendocument import write_open_document
 from support.raw_pdf import text_at, write_plain_pdf
 
@@ -36,6 +38,29 @@ def read(parser: Parser, tmp_path: Path) -> Callable[[str, str | bytes], str]:
 Read = Callable[[str, str | bytes], str]
 
 PLAIN = [
+    (
+        "round.bib",
+        '@book(knuth84,\n author = "D. Knuth",\n title = {The {TeX}book (Vol. A)},\n year = 1984\n)\n'
+        "@misc{b, title={B}}",
+        ["@book{knuth84,", "title = {The TeXbook (Vol. A)}", "@misc{b,"],
+    ),
+    (
+        "chapters.rst",
+        "Manual\n======\n\n.. toctree::\n   :maxdepth: 2\n   :caption: Contents\n\n"
+        "   install\n   Guide <guide/a>\n\nEnd.\n",
+        ["Contents", "install", "Guide <guide/a>", "End."],
+    ),
+    (
+        "cell.tex",
+        r"\documentclass{article}\begin{document}\begin{table}\caption{Fee in 2024}"
+        r"\begin{tabular}{c} 42 EUR \end{tabular}\end{table}\end{document}",
+        ["Fee in 2024\n\n42 EUR"],
+    ),
+    (
+        "escaped.csv",
+        'name,note,n\nA,"say \\"hi\\", then go",1\nB,"C:\\",2\nC,"D:\\","x"\n',
+        ['| A | say "hi", then go | 1 |', "| B | C:\\ | 2 |", "| C | D:\\ | x |"],
+    ),
     ("display.html", "<table><tr><td>x<td>12<span style='display:block'>34</span></td></tr></table>", ["12 34"]),
     ("sheet.html", "<style>.l{display: flex}</style><h2>Head<small class=l>sub</small></h2>", ["Head sub"]),
     (
@@ -81,12 +106,31 @@ PLAIN = [
         + "".join(f"0{day}.05.2024;Pump, big {day};1{day},50\n" for day in range(1, 9)),
         ["| Date | Text | Amount |", "| 01.05.2024 | Pump, big 1 | 11,50 |"],
     ),
+    (
+        "statement.csv",
+        "Account: 12\nMay\nDate;Amount;Text\n1;5,00;Rent\n2;7,00;Gas\n",
+        ["12\nMay\n\n| Date | Amount | Text |"],
+    ),
+    ("export.csv", "# of 2024\n# unit: EUR, net\nid,name,v\n1,Bolt,5\n2,Nut,6\n", ["net\n\n| id | name | v |"]),
+    ("narrow.csv", "id,name\n1,Ann\n2,Bob,x,y,z\n3,C,x,y,z\n4,C,x,y,z\n", ["| id | name |"]),
+    ("hash.csv", "# of 2024\n#id,Name\n1,Ann,3\n2,Bob,4\n3,Cy,5\n", ["of 2024\n\n| #id | Name |"]),
+    ("escaped.csv", 'id,note\n1,"a\\"b, c"\n2,"d"\n', ['| 1 | a"b, c |']),
+    ("folders.csv", 'id,path\n1,"C:\\dir\\"\n2,"D:\\x, y\\"\n', ["| 2 | D:\\x, y\\ |"]),
+    (
+        "both.csv",
+        'path,note\n"C:\\dir\\","x"\n"D:\\a","he \\"said\\" it"\n',
+        ["| C:\\dir\\ | x |", '| D:\\a | he "said" it |'],
+    ),
     ("prose.csv", "A line\nAnother, with a comma\nA third\nA fourth, also\nA fifth\n", ["| Another, with a comma |"]),
     ("reversed.html", "<ol reversed><li>c<li>b<li>a</ol>", ["3. c\n2. b\n1. a"]),
     ("values.html", "<ol><li value=7>q<li>r</ol>", ["7. q\n8. r"]),
     ("style.html", "<ol style='list-style-type: upper-roman'><li>s<li>t</ol>", ["I. s\nII. t"]),
     ("note.md", "Fee 7[^1] net.\n\n[^1]: https://example.org/fees\n", ["7[^1] net", "[^1]: https://example.org/fees"]),
     ("picture.md", 'See <img src="p.png" alt="Pump &amp; valve"> here.\n', ["See Pump & valve here."]),
+    ("item.md", "- a\n  <div>5</div><div>6</div>\n", ["5\n  6"]),
+    ("item.md", "- <div>5</div><div>6</div>\n", ["- 5\n  6"]),
+    ("type.md", "<details>\n<summary>A List<String> of <item_id></summary>\n", ["A List<String> of <item_id>"]),
+    ("span.html", "<table><tr><td rowspan=0>A<td>1<tr><td>2<tr><td>3</table>", ["| A | 2 |\n| A | 3 |"]),
     ("cell.md", "| a | b |\n|---|---|\n| 5 | x<div>y</div> |\n", ["| 5 | x y |"]),
     ("blank.csv", 'a,b\n1, "x, y"\n2, "z"\n', ["| 1 | x, y |\n| 2 | z |"]),
     (
@@ -100,6 +144,26 @@ PLAIN = [
         "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART:20250401T110000Z\r\nRECURRENCE-ID:20250331T090000Z\r\n"
         "RRULE:FREQ=DAILY;UNTIL=20250630T000000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
         ["Instead of: 2025-03-31 09:00 UTC", "FREQ=DAILY;UNTIL=2025-06-30 00:00 UTC"],
+    ),
+    (
+        "free.ics",
+        "BEGIN:VCALENDAR\nBEGIN:VFREEBUSY\nFREEBUSY:20240401T080000Z/20240401T090000Z\nEND:VFREEBUSY\n"
+        "BEGIN:VEVENT\nATTACH:https://example.org/a.pdf\nX-ALT-DESC;FMTTYPE=text/html:<p>Fee <b>7</b>\nEND:VEVENT\n"
+        "BEGIN:VEVENT\nX-ALT-DESC:<p>Twice\nDESCRIPTION:Room 5\nEND:VEVENT\n",
+        ["Busy: 2024-04-01 08:00 UTC/2024-04-01 09:00 UTC", "Attachment: https://example.org/a.pdf\n\nFee 7\n\nRoom 5"],
+    ),
+    (
+        "latin.ics",
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Größe\nDTSTART:20240301T090000Z\nEND:VEVENT\nEND:VCALENDAR\n".encode(
+            "cp1252"
+        ),
+        ["Größe"],
+    ),
+    ("damaged.json", b'{"name": "M\xc3\xbcller", "note": "a bad \xff byte"}', ["name: Müller"]),
+    (
+        "wide.ttml",
+        '<?xml version="1.0"?><tt xmlns="http://www.w3.org/ns/ttml"><p begin="2s">Größe.</p></tt>'.encode("utf-16-le"),
+        ["(00:00:02) Größe."],
     ),
     ("mail.adoc", "Ask mailto:desk@example.org[the desk] now.\n", ["Ask the desk (desk@example.org) now."]),
     (
@@ -126,6 +190,7 @@ def test_text_files_say_what_they_show(read: Read, name: str, content: str | byt
 
 def test_hidden_words_in_a_line_of_markdown_are_left_out(read: Read) -> None:
     assert "H1" not in read("a.md", "Show <span style='display: none'>H1</span> end <b hidden='x'>H2</b>.\n")
+    assert read("a.md", "<span hidden>H3</span> end.\n") == " end.".strip()
 
 
 def test_marks_and_numbers_of_notes_are_as_word_prints_them(parser: Parser, tmp_path: Path) -> None:
@@ -201,8 +266,26 @@ def test_word_shows_raised_positions_and_symbols(parser: Parser, tmp_path: Path)
     assert parser.parse(tmp_path / "a.docx").text == "Load 10^6 t, ≤ 5 ☑"
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (r'EQ \* jc2 \* "Font:Mincho" \* hps10 \o\ad(\s\up 9(とうきょう),東京)', "東京"),
+        (r"EQ \f(1;2)", "1/2"),
+        (r"EQ x\s\up 5(2) + \r(3,8)", "x^2 + ^3√(8)"),
+        ("EQ \\f(1;2)" + "\\a" * 1000, "\\f(1;2)" + "\\a" * 1000),
+    ],
+)
+def test_fields_of_equations_have_no_result(parser: Parser, tmp_path: Path, code: str, text: str) -> None:
+    mark = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+    field = f"{mark.format('begin')}<w:r><w:instrText> {code} </w:instrText></w:r>{mark.format('end')}"
+    art = '<w:r><w:pict><v:textpath xmlns:v="urn:schemas-microsoft-com:vml" string="Art"/></w:pict></w:r>'
+    _write_docx(tmp_path / "a.docx", f"<w:p>{_run('In ')}{field}{_run(' now ')}{art}</w:p>", {})
+    assert parser.parse(tmp_path / "a.docx").text == f"In {text} now Art"
+
+
 def test_word_counts_in_other_scripts(parser: Parser, tmp_path: Path) -> None:
-    kinds = ["russianLower", "chineseCounting", "decimalEnclosedCircle", "decimalFullWidth", "ganada"]
+    kinds = ["russianLower", "chineseCounting", "decimalEnclosedCircle", "decimalFullWidth", "ganada", "ordinal",
+             "ordinalText", "cardinalText"]  # fmt: skip
     levels = "".join(
         f'<w:lvl w:ilvl="{at}"><w:start w:val="12"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="%{at + 1}."/></w:lvl>'
         for at, kind in enumerate(kinds)
@@ -217,7 +300,18 @@ def test_word_counts_in_other_scripts(parser: Parser, tmp_path: Path) -> None:
     )
     _write_docx(tmp_path / "a.docx", items, {"numbering": numbering})
     marks = [line.split()[0] for line in parser.parse(tmp_path / "a.docx").text.splitlines()]
-    assert marks == ["м.", "十二.", "⑫.", "１２.", "타."]
+    assert marks == ["м.", "十二.", "⑫.", "１２.", "타.", "12th.", "Twelfth.", "Twelve."]
+    german = '<w:docDefaults><w:rPrDefault><w:rPr><w:lang w:val="de-AT"/></w:rPr></w:rPrDefault></w:docDefaults>'
+    _write_docx(tmp_path / "a.docx", items, {"numbering": numbering, "styles": f"<w:styles {_W}>{german}</w:styles>"})
+    assert parser.parse(tmp_path / "a.docx").text.split()[-2:] == ["12.", "x"]
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(1, "First"), (20, "Twentieth"), (21, "Twenty-first"), (40, "Fortieth"), (99, "Ninety-ninth"), (100, "100")],
+)
+def test_counts_in_words(count: int, words: str) -> None:
+    assert format_count(count, "ordinalText") == words
 
 
 def test_empty_items_of_word_count(parser: Parser, tmp_path: Path) -> None:
@@ -412,11 +506,18 @@ def test_cells_of_opendocument_are_read_as_shown(parser: Parser, tmp_path: Path)
     assert "1 formula without a stored value" in document.warnings[0]
 
 
-def test_a_form_of_opendocument_is_a_warning(parser: Parser, tmp_path: Path) -> None:
-    write_open_document(tmp_path / "a.odt", "text", '<text:p>Paid: <draw:control draw:control="c1"/></text:p>')
-    document = parser.parse(tmp_path / "a.odt")
-    assert document.text == "Paid:"
-    assert document.warnings == ("The fields of its form were not read. Export it as PDF to read them.",)
+def test_a_form_of_opendocument_is_read(parser: Parser, tmp_path: Path) -> None:
+    form = 'xmlns:form="urn:oasis:names:tc:opendocument:xmlns:form:1.0"'
+    fields = (
+        '<form:text form:id="c1" form:current-value="Ann" form:value="Name"/>'
+        '<form:checkbox form:id="c2" form:label="yes" form:current-state="checked"/><form:listbox form:id="c3">'
+        '<form:option form:label="Air"/><form:option form:label="Sea" form:current-selected="true"/></form:listbox>'
+        '<form:radio form:id="c4" form:label="no"/><form:password form:id="c5" form:value="secret"/>'
+    )
+    places = " ".join(f'<draw:control draw:control="c{number}"/>' for number in range(1, 6))
+    content = f"<office:forms {form}><form:form>{fields}</form:form></office:forms><text:p>By {places}</text:p>"
+    write_open_document(tmp_path / "a.odt", "text", content)
+    assert parser.parse(tmp_path / "a.odt").text == "By Ann [x] yes Sea [ ] no"
 
 
 def test_a_hidden_section_of_opendocument_is_left_out(parser: Parser, tmp_path: Path) -> None:
@@ -459,7 +560,7 @@ def test_cells_of_excel_2003_are_read_as_shown(parser: Parser, tmp_path: Path) -
         '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet" '
         'xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Styles>'
         '<Style ss:ID="z"><NumberFormat ss:Format="00000"/></Style>'
-        '<Style ss:ID="p"><NumberFormat ss:Format="Percent"/></Style>'
+        '<Style ss:ID="p" ss:Parent="q"/><Style ss:ID="q"><NumberFormat ss:Format="Percent"/></Style>'
         '<Style ss:ID="d"><Font ss:StrikeThrough="1"/></Style></Styles><Worksheet ss:Name="A"><Table><Row>'
         '<Cell ss:StyleID="z"><Data ss:Type="Number">1067</Data></Cell>'
         '<Cell ss:StyleID="p"><Data ss:Type="Number">0.256</Data></Cell><Cell ss:Formula="=RC[-1]*2"/></Row><Row>'
@@ -550,6 +651,19 @@ def test_words_of_a_pdf_under_shapes_or_in_their_colour_are_left_out(parser: Par
     assert "4 words on page 1 are not shown" in document.warnings[0]
 
 
+def test_words_of_a_pdf_that_are_cut_off_or_behind_a_picture_are_left_out(parser: Parser, tmp_path: Path) -> None:
+    white = "<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>"
+    write_plain_pdf(
+        tmp_path / "a.pdf",
+        text_at(72, 700, "Price 80 EUR.") + text_at(72, 680, "BEHIND 999") + "q 200 0 0 20 60 672 cm /I Do Q "
+        "q 1 0 0 1 50 600 cm 0 0 60 20 re W n " + text_at(22, 5, "Fee 7") + text_at(122, 5, "CUT 998") + "Q",
+        resources="/XObject<</I 4 0 R>>", objects=[f"{white}stream\n\xff\nendstream"],
+    )  # fmt: skip
+    document = parser.parse(tmp_path / "a.pdf")
+    assert document.text.split() == ["Price", "80", "EUR.", "Fee", "7"]
+    assert "4 words on page 1 are not shown" in document.warnings[0]
+
+
 def test_invisible_words_outside_of_scans_are_left_out(parser: Parser, tmp_path: Path) -> None:
     drawn = (
         text_at(72, 700, "Price 80 EUR.") + f"q /G gs {text_at(72, 650, 'CLEAR 999')} Q 3 Tr {text_at(72, 600, 'GONE')}"
@@ -620,3 +734,51 @@ def test_a_file_in_a_comment_of_a_pdf_is_a_document(tmp_path: Path) -> None:
         ],
     )
     assert list(pdf_files(tmp_path / "a.pdf")) == [("pinned.txt", b"Value: 42")]
+
+
+def test_a_file_that_only_af_names_is_a_document(tmp_path: Path) -> None:
+    packed = zlib.compress(b"<Total>42</Total>").decode("latin-1")
+    write_plain_pdf(
+        tmp_path / "a.pdf",
+        text_at(72, 700, "Invoice."),
+        catalog="/AF[5 0 R]",
+        objects=[
+            f"<</Type/EmbeddedFile/Filter/FlateDecode/Length {len(packed)}>>stream\n{packed}\nendstream",
+            "<</Type/Filespec/F(invoice.xml)/EF<</F 4 0 R>>/AFRelationship/Data>>",
+        ],
+    )
+    assert list(pdf_files(tmp_path / "a.pdf")) == [("invoice.xml", b"<Total>42</Total>")]
+
+
+def test_a_damaged_file_that_only_af_names_is_an_error(tmp_path: Path) -> None:
+    write_plain_pdf(
+        tmp_path / "a.pdf",
+        text_at(72, 700, "Invoice."),
+        catalog="/AF[<</Type/Filespec/F(invoice.xml)/EF<</F 4 0 R>>>>]",
+        objects=["<</Type/EmbeddedFile/Filter/FlateDecode/Length 5>>stream\nwrong\nendstream"],
+    )
+    with pytest.raises(ValueError, match="an attached file cannot be read"):
+        list(pdf_files(tmp_path / "a.pdf"))
+
+
+def test_a_listed_file_of_a_pdf_is_a_document_once(tmp_path: Path) -> None:
+    write_plain_pdf(
+        tmp_path / "a.pdf",
+        "",
+        catalog="/Names<</EmbeddedFiles<</Names[(a) 5 0 R]>>>>",
+        objects=[
+            "<</Type/EmbeddedFile/Subtype/application#2Foctet-stream/Length 3>>stream\ntwo\nendstream",
+            "<</Type/Filespec/F(a.bin)/EF<</F 4 0 R>>>>",
+        ],
+    )
+    assert list(pdf_files(tmp_path / "a.pdf")) == [("a.bin", b"two")]
+
+
+@pytest.mark.parametrize("kind", ["text", "presentation"])
+def test_addresses_of_linked_drawings_are_kept(parser: Parser, tmp_path: Path, kind: str) -> None:
+    link = 'xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="https://example.org/plan.pdf"'
+    shown = "<draw:frame><draw:text-box><text:p>Plan</text:p></draw:text-box></draw:frame>"
+    body = f"<draw:a {link}>{shown}</draw:a>"
+    path = tmp_path / "a.odt"
+    write_open_document(path, kind, f"<text:p>{body}</text:p>" if kind == "text" else f"<draw:page>{body}</draw:page>")
+    assert parser.parse(path).text == "https://example.org/plan.pdf\n\nPlan"

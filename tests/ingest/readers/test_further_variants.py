@@ -58,9 +58,11 @@ def test_shifted_print_in_runs_of_its_own(parser: Parser, tmp_path: Path, kind: 
 def test_raised_digits_of_a_font_are_raised(parser: Parser, tmp_path: Path) -> None:
     import typst
 
-    (tmp_path / "a.typ").write_text("Emitted 10#super[6] tonnes of CO#sub[2], in 2021 106, $x_1 = 5$.")
+    source = "Emitted 10#super[6] tonnes of CO#sub[2], 10#super[−3] Fe#sub[2]O#sub[3], in 2021 106, $x_1^3 = y_2^(2-)$."
+    (tmp_path / "a.typ").write_text(source)
     typst.compile(str(tmp_path / "a.typ"), output=str(tmp_path / "a.pdf"))
-    assert parser.parse(tmp_path / "a.pdf").text == "Emitted 10^6 tonnes of CO_2, in 2021 106, 𝑥_1 = 5."
+    text = "Emitted 10^6 tonnes of CO_2, 10^−3 Fe_2O_3, in 2021 106, 𝑥_1^3 = 𝑦_2^(2−) ."
+    assert parser.parse(tmp_path / "a.pdf").text.replace("\n", " ") == text
 
 
 @pytest.mark.parametrize("rows", [["m"], ["m", "plain text"], ["plain text", "m"], ["plain text", "m", "plain text"]])
@@ -122,7 +124,8 @@ def test_json_in_a_text_file_is_data(read: Callable[[str, str], str]) -> None:
 def test_sideways_print_in_the_margin_is_one_line(parser: Parser, tmp_path: Path, matrix: str) -> None:
     body = "".join(text_at(90, 720 - 16 * row, f"Row {row} of the page text.") for row in range(20))
     margin = f"BT /F 10 Tf {matrix} Tm (Draft version 17 margin note) Tj ET\n"
-    for drawn in (body + margin, margin + body):
+    unseen = "1 g BT /F 10 Tf 0 1 -1 0 300 200 Tm (Demo-version) Tj ET 0 g\n"
+    for drawn in (body + margin, margin + body, body + unseen + margin):
         write_plain_pdf(tmp_path / "a.pdf", drawn)
         assert parser.parse(tmp_path / "a.pdf").text.endswith(
             "Row 19 of the page text.\n\nDraft version 17 margin note"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,21 @@ def test_form_fields_show_what_is_chosen(parser: Parser, tmp_path: Path) -> None
     ]  # fmt: skip
     path = write_doc(tmp_path / "a.doc", runs, data=box + choice)
     assert parser.parse(path).text == "Paid: [x], in person."
+
+
+def test_what_a_piece_changes_in_one_byte_counts(parser: Parser, tmp_path: Path) -> None:
+    words = ["bold ", "capitals ", "struck", " hidden", ".\r"]
+    marks = [0x55, 0x5A, 0x57, 0x5C, 0]  # MS-DOC, 2.9.215
+    starts = [0, *accumulate(map(len, words))]
+    pieces = b"".join(
+        struct.pack("<HIH", 0, 2048 + 2 * start, mark << 1 | (1 << 8 if mark else 0))
+        for start, mark in zip(starts, marks, strict=False)
+    )
+    table = struct.pack(f"<{len(starts)}I", *starts) + pieces
+    path = write_doc(
+        tmp_path / "a.doc", [("".join(words), b"")], parts={33: b"\x02" + struct.pack("<I", len(table)) + table}
+    )
+    assert parser.parse(path).text == "bold capitals ~~struck~~."
 
 
 def test_a_file_without_a_piece_table_is_read_with_a_warning_or_refused(parser: Parser, tmp_path: Path) -> None:

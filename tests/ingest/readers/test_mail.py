@@ -110,6 +110,24 @@ def test_address_cards_are_read_by_field(parser: Parser, tmp_path: Path) -> None
     )
 
 
+def test_a_file_in_a_calendar_is_a_warning(parser: Parser, tmp_path: Path) -> None:
+    lines = [
+        "BEGIN:VCALENDAR",
+        "BEGIN:VEVENT",
+        "SUMMARY:Audit",
+        "ATTACH;ENCODING=BASE64;VALUE=BINARY:QUJD",
+        "END:VEVENT",
+    ]
+    text, warnings = _read(parser, tmp_path, "\n".join([*lines, "END:VCALENDAR"]), "a.ics")
+    assert (text, warnings) == ("Summary: Audit", ("A file in an entry was not read.",))
+
+
+@pytest.mark.parametrize(("deleted", "text"), [("", "a pr ice is 5"), ("; delsp=yes", "a price is 5")])
+def test_flowed_lines_are_joined_as_they_say(parser: Parser, tmp_path: Path, deleted: str, text: str) -> None:
+    message = f"From: a@example.org\nContent-Type: text/plain; format=flowed{deleted}\n\na pr \nice is 5\n"
+    assert _read(parser, tmp_path, message)[0].endswith(text)
+
+
 def test_times_of_a_calendar_name_their_zone(parser: Parser, tmp_path: Path) -> None:
     calendar = (
         "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Audit\nDTSTART;TZID=Europe/Berlin:20240312T090000\nDTEND:20240313\n"

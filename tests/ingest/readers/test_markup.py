@@ -102,12 +102,48 @@ def test_tex_tables_have_columns_of_any_package(parser: Parser, tmp_path: Path, 
     assert text == "| A | B | C |\n| --- | --- | --- |\n| 1 | 2 | 2 |"
 
 
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (r"\ce{H2O}", "H_2O"),
+        (r"$\ce{SO4^2-}$", "SO_4^(2-)"),
+        (r"\ce{Na+}, \ce{OH-}", "Na^+, OH^-"),
+        (r"\ce{CuSO4.5H2O}", "CuSO_4.5H_2O"),
+        (r"\ce{CO2 + C <=> 2CO}", "CO_2 + C ⇌ 2CO"),
+        (r"\ch{CH3-CH3}", "CH_3-CH_3"),
+        (r"\ce{^{227}_{90}Th}", "^227_90Th"),
+    ],
+)
+def test_tex_formulas_of_chemistry(parser: Parser, tmp_path: Path, formula: str, text: str) -> None:
+    assert read(parser, tmp_path / "a.tex", rf"\begin{{document}}{formula}\end{{document}}").text == text
+
+
 def test_tex_long_tables_have_one_head(parser: Parser, tmp_path: Path) -> None:
     body = r"""\begin{longtable}{lr}\caption{Parts}\\ Part & Price \\ \endfirsthead
     \multicolumn{2}{c}{continued}\\ Part & Price \\ \endhead \multicolumn{2}{r}{see next page}\\ \endfoot
     \endlastfoot 1 & 2 \\ \end{longtable}"""
     text = tex(parser, tmp_path, body).text
     assert text == "Parts\n\n| Part | Price |\n| --- | --- |\n| 1 | 2 |"
+
+
+@pytest.mark.parametrize("content", [r"\includegraphics{a}", r"\input{rows}", "Text."])
+def test_tex_tables_without_rows_keep_their_captions(parser: Parser, tmp_path: Path, content: str) -> None:
+    body = rf"\begin{{table*}}\caption{{Results of 2024}}{content}\end{{table*}}"
+    rows = r"\begin{table}\caption{Parts}\begin{tblr}{ll}A & B\\1 & 2\end{tblr}\end{table}"
+    text = tex(parser, tmp_path, body + rows).text
+    assert "Results of 2024" in text
+    assert "Parts\n\n| A | B |\n| --- | --- |\n| 1 | 2 |" in text
+
+
+def test_tex_letters_show_their_subject(parser: Parser, tmp_path: Path) -> None:
+    body = r"\begin{letter}{Norvik}\opening{Hello,}Bye.\end{letter}"
+    text = tex(parser, tmp_path, body, r"\setkomavar{subject}{End of lease 77}").text
+    assert text.startswith("End of lease 77\n\nNorvik")
+
+
+def test_tex_accents_of_dotless_letters_may_stand_in_groups(parser: Parser, tmp_path: Path) -> None:
+    document = tex(parser, tmp_path, r"""Garc{\'\i}a, na{\"\i}ve, Mart\'{\i}nez, Lu\'\i s""")
+    assert (document.text, document.warnings) == ("García, naïve, Martínez, Luís", ())
 
 
 def test_tex_lists_keep_their_labels(parser: Parser, tmp_path: Path) -> None:
@@ -188,6 +224,17 @@ def test_tex_commands_may_have_options_at_their_end(parser: Parser, tmp_path: Pa
     assert tex(parser, tmp_path, body, preamble).text == (
         "Seal costs 4 EUR. Bolt costs 5 USD. Note: Close K9. Stop: Wait at 3 bar \\prices"
     )
+
+
+def test_tex_environments_of_other_files_keep_their_titles(parser: Parser, tmp_path: Path) -> None:
+    source = (
+        r"\begin{satz}[Euler, 1750]A.\end{satz} \begin{satz*}[von Gauß]B.\end{satz*} "
+        r"\begin{kasten}[thick,tight]C.\end{kasten}"
+        r"\begin{scheme}[htbp]D.\end{scheme} \begin{scheme}[0.5\Width]E.\end{scheme} \subimport{parts/}{costs}"
+    )
+    document = read(parser, tmp_path / "a.tex", source)
+    assert document.text.split("\n\n") == ["Euler, 1750", "A.", "von Gauß", "B.", "C.", "D.", "E."]
+    assert document.warnings == ("Files that it includes were not read: parts/costs.tex. Ingest them as well.",)
 
 
 def test_tex_exams_have_points_parts_and_blanks(parser: Parser, tmp_path: Path) -> None:
@@ -291,6 +338,15 @@ On |day| see :func:`stop` and :doc:`Guide <guide>` [2]_.
                     "On |day| see stop and Guide[1].", "[1] A note."):  # fmt: skip
         assert passage in document.text
     assert document.warnings == ("Files that it includes were not read: stock.csv, a.py. Ingest them as well.",)
+
+
+def test_rst_tables_of_values_have_any_delimiter(parser: Parser, tmp_path: Path) -> None:
+    source = '.. csv-table:: Stock\n   :widths: 1, 2\n   :header: "Part"; "Qty"\n   :delim: ;\n\n   "Bolt, long"; 12\n'
+    commas = source.replace("; ", ", ").replace("   :delim: ;\n", "")
+    old = source.replace('"; "', '", "')  # older versions of Docutils divide each head at commas
+    document = read(parser, tmp_path / "a.rst", source + commas + "\n" + old)
+    table = "| Part | Qty |\n| --- | --- |\n| Bolt, long | 12 |"
+    assert (document.text, document.warnings) == ("\n\n".join([f"Stock\n\n{table}"] * 3), ())
 
 
 def test_org_keeps_deadlines_properties_and_what_it_does_not_export(parser: Parser, tmp_path: Path) -> None:

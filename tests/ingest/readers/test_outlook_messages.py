@@ -137,6 +137,13 @@ def test_old_texts_are_in_the_code_page_of_the_message(
     assert document.text == f"Subject: {words}\n\n{words}"
 
 
+def test_utf_8_of_a_page_counts_more_than_its_declaration(parser: Parser, tmp_path: Path) -> None:
+    for charset, words in (("utf-8", "Łódź, 5 €"), ("cp1252", "Müller")):  # of two that declare cp1252
+        page = f"<meta charset='windows-1252'><p>{words}</p>".encode(charset)
+        tree: Tree = {**fixed(32, x3FDE=65001), "__substg1.0_10130102": page}
+        assert parser.parse(write_compound(tmp_path / "a.msg", tree)).text == words
+
+
 def test_damaged_rich_text_is_named_and_the_plain_text_is_read(parser: Parser, tmp_path: Path) -> None:
     packed = bytearray(compress(b"{\\rtf1 The rent is 5 EUR, payable monthly in advance.}"))
     packed[20] ^= 0xFF

@@ -29,8 +29,11 @@ def _text(body: str, head: str = "") -> str:
         ("<p><math><msup><mn>10</mn><mn>6</mn></msup></math> t</p>", "10^6 t"),
         ("<p>x<math><mfrac><mn>1</mn><mi>n</mi></mfrac></math></p>", "x1/n"),
         ("<p><ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>の本社</p>", "東京の本社"),
+        ("<p><math><munderover><mo>∑</mo><mi>i</mi><mi>n</mi></munderover><mroot><mn>8</mn><mn>3</mn></mroot></math></p>",
+         "∑_i^n ^3√(8)"),
         ("<dl><dt>Load</dt><dd>5 t</dd><dt>Speed</dt><dd><p>Slow</p></dd></dl>", "Load: 5 t\nSpeed\n\nSlow"),
         ("<article>Text only</article>", "Text only"),
+        ("<dialog open>Shown</dialog><dialog>Closed</dialog>", "Shown"),
         ("<p>Load <svg aria-hidden='true'><text>x</text></svg><svg><title>Icon</title></svg>is fine.</p>",
          "Load is fine."),
         ("<svg><desc>Plan</desc><defs><text>x</text></defs><g><text>Gate <tspan>A</tspan></text></g></svg><p>End.</p>",
@@ -60,6 +63,17 @@ def test_form_is_kept(body: str, text: str) -> None:
         "section >" + " " * 40_000 + "div .a{display:none}",
         ".a{display:none} .a{display:block} .a{display:none}",
         "section div .a{visibility:hidden} section{visibility:visible}",
+        ".a{opacity:0}",
+        ".a{opacity: 0.0 !important}",
+        ".a{max-height:0px;overflow:hidden}",
+        ".a{overflow:hidden;height:0}",
+        "p:not(.c){display:none}",
+        "div > :not(.b, #y){visibility:hidden}",
+        ".a{position:absolute;left:-9999px}",
+        ".a{position:fixed!important;top:-100em}",
+        ".a{text-indent:-9999px}",
+        ".a{color:#FFF}",
+        "div{background:#eeeeee} .a{color:#eee} .a{color:#eeeeee}",
     ],
 )
 def test_simple_rules_of_the_page_hide_text(style: str) -> None:
@@ -80,6 +94,25 @@ def test_simple_rules_of_the_page_hide_text(style: str) -> None:
         "@media print{@media screen{.a{display:none}}}",
         ".b{.a{display:none}}",
         "div > > .a{display:none}",
+        ".a{opacity:0.5}",
+        ".a{opacity:0;transition:opacity .3s}",
+        ".a{opacity:0;animation:show 1s forwards}",
+        ".a{max-height:0}",
+        ".a{height:0.5em;overflow:hidden}",
+        ".a:not(p){display:none}",
+        ".a:not(.b .c){display:none}",
+        ".a:not(:first-child){display:none}",
+        "body:not(.js) .a{display:none}",
+        ".a{left:-9999px}",
+        ".a{position:relative;left:-20px;text-indent:-2em}",
+        ".a{position:absolute;left:-9999px;transition:left .3s}",
+        "body{background:#333} .a{color:#fff}",
+        "body{background:url(x.png)} .a{color:#fff}",
+        "body{background-image:linear-gradient(#000,#333)} .a{color:#fff}",
+        "body{background:#fff} body::before{background:#000} .a{color:#fff}",
+        "@media (min-width:9em){body{background:#000}} .a{color:#fff}",
+        ".a{color:#fff;position:absolute;top:0}",
+        ".a{color:#fff;text-shadow:0 0 2px #000}",
     ],
 )
 def test_other_rules_do_not(style: str) -> None:
@@ -101,6 +134,13 @@ def test_other_rules_do_not(style: str) -> None:
 )  # fmt: skip
 def test_text_that_a_style_shows_again_is_kept(body: str, style: str, text: str) -> None:
     assert _text(body, f"<style>{style}</style>") == text
+
+
+def test_white_text_is_read_if_what_is_behind_it_is_not_known() -> None:
+    body = '<p style="color:#fff">Shown</p>'
+    assert _text(body, "<link rel=stylesheet href=a.css>") == "Shown"
+    assert _text(f"<table bgcolor=black><tr><td>{body}</table>") == "Shown"
+    assert _text(f"{body}<p>After</p>") == "After"
 
 
 def test_many_nested_elements_and_rules_are_read() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pptx import Presentation
+from pptx.chart.data import BubbleChartData, CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
 
 from ingest.document import ParsedDocument
 from ingest.parser import Parser, load_parser
@@ -131,9 +134,53 @@ def test_a_chart_on_a_slide_is_the_table_of_its_data(parser: Parser, tmp_path: P
     ]
 
 
-def test_links_of_shapes_and_cells_have_their_addresses(parser: Parser, tmp_path: Path) -> None:
-    from pptx import Presentation
+def test_formulas_keep_their_form_and_hidden_shapes_are_left_out(parser: Parser, tmp_path: Path) -> None:
+    formula = (
+        "<m:oMath><m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e><m:sup><m:r><m:t>6</m:t></m:r></m:sup></m:sSup></m:oMath>"
+    )
+    space = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    body = f"<p:txBody><a:p {space}><a:r><a:t>Load </a:t></a:r>{formula}</a:p></p:txBody>"
+    shapes = "".join(f"<p:sp><p:nvSpPr><p:cNvPr {hidden}/></p:nvSpPr>{body}</p:sp>" for hidden in ("", 'hidden="1"'))
+    assert parser.parse(_slides(tmp_path / "a.pptx", [shapes], {}, {})).text == "Load $10^{6}$"
 
+
+def _bubbles() -> BubbleChartData:
+    data = BubbleChartData()
+    for name, points in (("A", [(1, 2, 30), (3, 4, 40)]), ("B", [(9, 8, 50)])):
+        series = data.add_series(name)
+        for point in points:
+            series.add_data_point(*point)
+    return data
+
+
+def test_a_chart_of_points_keeps_the_places_and_sizes_of_each_series(parser: Parser, tmp_path: Path) -> None:
+    slides = Presentation()
+    shapes = slides.slides.add_slide(slides.slide_layouts[6]).shapes
+    chart = shapes.add_chart(XL_CHART_TYPE.BUBBLE, 0, 0, 9, 9, _bubbles()).chart
+    chart.value_axis.axis_title.text_frame.text = "in thousands"
+    slides.save(str(tmp_path / "a.pptx"))
+    assert parser.parse(tmp_path / "a.pptx").text == (
+        "Bubble chart: (axes: in thousands)\n\n|  | A | B |\n| --- | --- | --- |\n"
+        "| 1 | 2 (size 30) |  |\n| 9 |  | 8 (size 50) |\n| 3 | 4 (size 40) |  |"
+    )
+
+
+def test_a_chart_without_stored_labels_is_a_warning(parser: Parser, tmp_path: Path) -> None:
+    data = CategoryChartData()
+    data.categories = ["East", "West"]
+    data.add_series("Share", [11, 22])
+    slides = Presentation()
+    shapes = slides.slides.add_slide(slides.slide_layouts[6]).shapes
+    space = shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 9, 9, data).chart._chartSpace
+    for cache in space.xpath("//c:strCache"):
+        cache.getparent().remove(cache)
+    slides.save(str(tmp_path / "a.pptx"))
+    document = parser.parse(tmp_path / "a.pptx")
+    assert document.text.endswith("|  | Series 1 |\n| --- | --- |\n|  | 11 |\n|  | 22 |")
+    assert document.warnings[0].startswith("A chart does not store all of its values and labels.")
+
+
+def test_links_of_shapes_and_cells_have_their_addresses(parser: Parser, tmp_path: Path) -> None:
     slides = Presentation()
     slide = slides.slides.add_slide(slides.slide_layouts[6])
     box = slide.shapes.add_textbox(0, 0, 9, 9)

@@ -68,6 +68,10 @@ def test_all_content_is_read(parser: Parser, file: str, text: str) -> None:
          "  title = {A new valve, 10^6 t, 5 kg},\n}"),
         ("a.sbv", "0:00:00.599,0:00:04.160\nHi all,\nwelcome.\n\n0:00:05.160,0:00:06.770\nNext.\n",
          "(0:00:00) Hi all, welcome.\n(0:00:05) Next."),
+        ("a.sbv", "0:00:00.599,0:00:04.160\nThe rent[br]is due.\n", "(0:00:00) The rent is due."),
+        ("a.ass", "Dialogue: 0,0:00:01.00,0:00:03.00,Default,,0,0,0,,{\\an7\\p1}m 0 0 l 9 0{\\p0}\n"
+         "Dialogue: 0,0:00:04.00,0:00:05.00,Default,,0,0,0,,{\\fsp2\\pos(1,2)}Said.\n", "(0:00:04) Said."),
+        ("b.sbv", "0:00:00.599,0:00:04.160\nSee {disk \\p1} there.\n", "(0:00:00) See {disk \\p1} there."),
         ("a.vtt", "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\n \nthe<00:00:00.500><c> price</c>\n\n"
          "00:00:02.000 --> 00:00:02.010\nthe price\n \n\n00:00:02.010 --> 00:00:04.000\nthe price\nof<c> pumps</c>\n",
          "(00:00:00) the price of pumps"),

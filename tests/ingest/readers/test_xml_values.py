@@ -68,6 +68,9 @@ def test_values_of_attributes_are_text(parser: Parser, name: str, text: str) -> 
          "level: error\n\nnote: Stop (at: 9:00)\n\nThe pump stopped."),
         ("<visit xmlns='urn:x' due='May'><p>The valve of boiler two leaks.</p></visit>",
          "The valve of boiler two leaks."),
+        ("<!DOCTYPE plist><plist version='1.0'><dict><key>On</key><true/><key>Max</key><real>4</real></dict></plist>",
+         "key: On\ntrue: true\nkey: Max\nreal: 4"),
+        ("<if><true><cost>5</cost></true></if>", "cost: 5"),
         ("<rss version='2.0'><item><guid isPermaLink='false'>g</guid></item></rss>", "guid: g"),
     ],
 )  # fmt: skip

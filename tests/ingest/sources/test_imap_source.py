@@ -13,7 +13,7 @@ import pytest
 from ingest.errors import SourceFailed
 from ingest.source import Item, Known
 from ingest.sources.imap import ImapOptions, ImapSource
-from support.imap import PASSWORD, Dovecot, MailServer, SmallServer, message
+from support.imap import PASSWORD, Dovecot, MailServer, SmallServer, message, write_certificate
 
 NOTHING: Mapping[str, Known] = {}
 PUMPS = message("Pumps", "They are blue.")
@@ -115,3 +115,18 @@ def test_what_is_wrong_is_told(server: MailServer, path: str, options: dict[str,
 def test_a_server_that_does_not_answer_is_told() -> None:
     with pytest.raises(SourceFailed, match="refused"):
         read("imaps://ada@127.0.0.1:1/")
+
+
+def test_tls_is_used_from_the_start_and_the_certificate_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = write_certificate(tmp_path / "server.pem")
+    with SmallServer(certificate) as server:
+        server.put("INBOX", PUMPS)
+        with pytest.raises(SourceFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            read(server.url(), unencrypted=False)
+        assert server.asked == [], "no password was sent"
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        [item] = read(server.url(), unencrypted=False)
+        assert b"They are blue." in item.content
+        assert item.address.startswith(server.url("INBOX;"))

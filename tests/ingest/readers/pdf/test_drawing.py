@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from ingest.readers.pdf.drawing import NOTHING, Box, find_band, find_box, find_underlines, rotate_box
+import pytest
+from fpdf import FPDF
+
+from ingest.parser import load_parser
+from ingest.readers.pdf.drawing import NOTHING, Box, Rule, find_band, find_box, find_underlines, rotate_box
+from ingest.readers.pdf.styles import with_strikes
+from ingest.readers.pdf.words import Word
 
 FRAMED = NOTHING._replace(
     vertical_lines=((10, 0, 100), (60, 0, 100), (200, 0, 100)),
@@ -42,3 +48,42 @@ def test_the_edges_around_a_point_are_its_band() -> None:
 def test_parts_of_an_underline_are_joined() -> None:
     assert find_underlines(50, 60, UNDERLINED) == ((10, 60), (80, 90))
     assert find_underlines(20, 30, UNDERLINED) == ()
+
+
+def test_struck_words_of_a_page_are_marked(tmp_path: Path) -> None:
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=11)
+    pdf.multi_cell(0, 7, "The fee is ~~4,500 EUR~~ 5,200 EUR, __due in May__.", markdown=True)
+    pdf.ln(20)
+    pdf.multi_cell(0, 7, "The gap \\~~ \\~~ stays, as a\\~~ \\~~b does.", markdown=True)
+    pdf.output(str(tmp_path / "a.pdf"))
+    text = load_parser("default").parse(tmp_path / "a.pdf").text
+    assert "The fee is ~~4,500 EUR~~ 5,200 EUR, due in May." in text
+    assert "The gap ~~ ~~ stays, as a~~ ~~b does." in text  # what the page prints
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ([(5, 0, 40)], "~~Old~~ ~~fee~~ new"),
+        ([(4.9, 0, 18), (5.1, 19, 41)], "~~Old~~ ~~fee~~ new"),  # parts of one line
+        ([(5, 0, 17), (5, 22, 40)], "~~Old~~ ~~fee~~ new"),
+        ([(5, 0, 60)], "~~Old~~ ~~fee~~ ~~new~~"),
+        ([(1, 0, 40)], "Old fee new"),  # an underline
+        ([(9, 0, 40)], "Old fee new"),
+        ([(5, -30, 90)], "Old fee new"),  # a line of a chart
+        ([(5, 0, 49)], "Old fee new"),  # one that ends nowhere
+        ([(5, 24, 36)], "Old fee new"),
+        ([], "Old fee new"),
+    ],
+)
+def test_what_strikes_words_out_begins_and_ends_with_them(lines: list[Rule], text: str) -> None:
+    words = [Word(each, 20 * place, 20 * place + 18, 0, 10) for place, each in enumerate(("Old", "fee", "new"))]
+    assert " ".join(word.text for word in with_strikes(words, sorted(lines))) == text
+
+
+@pytest.mark.parametrize(("text", "line"), [("–", (5, 0, 5)), ("●", (5, -2, 7)), ("x", (5, -3, 8))])
+def test_a_dash_or_the_sign_of_a_chart_is_not_struck(text: str, line: Rule) -> None:
+    word = Word(text, 0, 5, 0, 10)
+    assert with_strikes([word], [line]) == (word,)

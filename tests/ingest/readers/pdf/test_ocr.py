@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy
 import pytest
-from PIL import Image, ImageOps
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from ingest.document import BlockKind
 from ingest.errors import CorruptDocument, EmptyDocument
 from ingest.isolation.isolated_parser import IsolatedParser
 from ingest.parser import Parser, load_parser
 from ingest.reader import OcrMode, ParserOptions
-from support.files import write_pdf, write_scan
+from support.files import write_page_with_picture, write_pdf, write_scan
 
 RESULTS = [("Athlete", "Time"), ("Amos Kirui", "2:03:11"), ("Sofia Brandt", "2:19:40")]
 
@@ -236,3 +236,37 @@ def test_a_scan_fails_when_recognition_is_switched_off(written: Path, tmp_path: 
 def test_a_blank_pdf_is_not_a_scan(tmp_path: Path) -> None:
     with pytest.raises(EmptyDocument, match="blank"):
         make_parser().parse(write_pdf(tmp_path / "blank.pdf"))
+
+
+def _note(folder: Path, *, strips: int = 1) -> Path:
+    image = Image.new("L", (1200, 430), "white")
+    for row, line in enumerate(
+        ("The deposit of 300 EUR is returned", "within four weeks after the keys", "came back.")
+    ):
+        ImageDraw.Draw(image).text((20, 20 + 90 * row), line, "black", font=ImageFont.load_default(56))
+    return write_page_with_picture(folder / "note.pdf", image, strips=strips)
+
+
+@with_tesseract
+@pytest.mark.parametrize("strips", [1, 4])
+def test_a_picture_of_text_on_a_page_is_read_in_its_place(tmp_path: Path, strips: int) -> None:
+    document = make_parser().parse(_note(tmp_path, strips=strips))
+    text = " ".join(document.text.split())
+    assert "before the picture. The deposit of 300 EUR is returned within four weeks after the keys came back." in text
+    assert text.endswith("after the picture.")
+    assert str(document.metadata["recognised"]).startswith("page 1 by")
+
+
+def test_a_picture_of_text_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
+    (warning,) = make_parser(OcrMode.NEVER).parse(_note(tmp_path)).warnings
+    assert warning.startswith("page 1 with a picture that seems to show text not read: text recognition is switched")
+
+
+def test_other_pictures_on_a_page_are_no_warning(tmp_path: Path) -> None:
+    photo = Image.effect_noise((600, 215), 90)
+    chart = Image.new("L", (600, 215), "white")
+    for bar in range(6):
+        ImageDraw.Draw(chart).rectangle((20 + 90 * bar, 30 * bar, 80 + 90 * bar, 200), "grey")
+    for name, picture in (("photo.pdf", photo), ("chart.pdf", chart)):
+        path = write_page_with_picture(tmp_path / name, picture)
+        assert make_parser(OcrMode.NEVER).parse(path).warnings == ()

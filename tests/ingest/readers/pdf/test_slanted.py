@@ -34,6 +34,23 @@ def test_slanted_heads_stand_above_their_columns(tmp_path: Path, angle: int, ste
     assert text.endswith("| Apples | 12 | 15 | 18 | 21 |\n| Pears | 22 | 25 | 28 | 31 |\n| Plums | 32 | 35 | 38 | 41 |")
 
 
+@pytest.mark.parametrize("angle", [90, -90])
+def test_the_header_of_a_page_with_a_table_on_its_side_is_a_line(tmp_path: Path, angle: int) -> None:
+    pdf = FPDF(unit="pt", format=(595, 842))
+    pdf.add_page()
+    pdf.set_font("Helvetica", size=10)
+    pdf.text(60, 40, "Annual report of the authority")
+    with pdf.rotation(angle, 300, 420):
+        for row, (label, values) in enumerate(ROWS.items()):
+            for column, text in enumerate((label, *map(str, values))):
+                pdf.text(100 + 80 * column, 400 + 16 * row, text)
+        pdf.text(100, 480, "The levels are those of the stations of the river in May.")
+    pdf.output(str(tmp_path / "a.pdf"))
+    text = load_parser("default", ParserOptions(ocr=OcrMode.NEVER)).parse(tmp_path / "a.pdf").text
+    assert "| Pears | 22 | 25 | 28 | 31 |" in text
+    assert text.endswith("\n\nAnnual report of the authority")
+
+
 def test_a_slanted_watermark_is_no_head(tmp_path: Path) -> None:
     pdf = FPDF(unit="pt", format=(595, 842))
     pdf.add_page()

@@ -174,3 +174,17 @@ def test_boxes_beside_each_other_have_their_own_headings(parser: Parser, page: V
     text = read(parser, page.save(tmp_path / "a.pdf"))
     body = "\n".join(cut(TEXT, 12))
     assert text == f"賃貸借契約書序章終\n\n序章\n\n{body}\n\n終章\n\n{body}"
+
+
+@pytest.mark.parametrize("x", [20, 520])
+def test_a_note_in_columns_beside_lines_follows_the_page(
+    parser: Parser, page: VerticalPage, tmp_path: Path, x: float
+) -> None:
+    lines = [TEXT[start : start + 16] for start in (0, 5, 9, 14, 21, 27, 33, 39)]
+    for row, line in enumerate(lines[:4]):
+        page.line(80, 80 + 18 * row, line)
+    write(page, ["期間は三年休日水", "更新月火水木終日"], x=x)
+    for row, line in enumerate(lines[4:], start=4):
+        page.line(80, 80 + 18 * row, line)
+    text = read(parser, page.save(tmp_path / "a.pdf"))
+    assert "".join(text.split()) == "".join([*lines, "期間は三年休日水更新月火水木終日"])
