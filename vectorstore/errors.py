@@ -17,8 +17,6 @@ StoreError
 └── RerankError             name an existing reranker, or search without one
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,7 +38,11 @@ class CollectionNotFound(StoreError):
             near = difflib.get_close_matches(name, known)
             meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
             existing = f"{meant}Existing collections: {', '.join(known)}." if known else "No collection exists yet."
-            self.command = f"{existing} Create it with `candor ingest FOLDER --collection {name}`."
+            create = f"Create it with `candor ingest FOLDER --collection {name}`."
+            path = (
+                "This is a path: `--folder` names a folder within a collection, `candor ask QUESTION PATH` reads one."
+            )
+            self.command = f"{existing} {path if '/' in name else create}"
 
 
 class CollectionMismatch(StoreError):

@@ -5,8 +5,6 @@ is rare only if all of them together have it in few passages. The names of docum
 ``papers/review.pdf``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 

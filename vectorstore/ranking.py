@@ -2,8 +2,8 @@
 
     score = 2.5 · cosine + known · BM25 / best BM25 + Σ over the rare words that the passage has: weight / √n
           + Σ over the words and pairs of words that few of the best passages have as the query spells them: 0.2 / m
-            per word, 1.75 times that if all begin with a capital letter (in a search by words: 0.2 / m), or 1 / m for
-            all of a query of one or two words
+            per word, 1.75 times that if all begin with a capital letter (in a search by words: 0.2 / m), half of it
+            for a pair with other signs between than blanks, and 1 / m for all of a query of one or two words
 
 ``known`` is 1 if the best passage has half of the query by the weight of its words, else the square of twice the share.
 ``n`` is the number of passages that have the word, ``m`` that of the best ones. BM25 compares stems, in any order, so
@@ -23,6 +23,7 @@ Both stores use this module and only send its requests, so they return the same 
 """
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
@@ -57,6 +58,7 @@ WEIGHTY = 50
 Twice as many for all words of a query of at most ``_SHORT`` words.
 """
 _SHORT = 2
+_DECIMAL = re.compile(r"\d[.,]")
 _BETWEEN = 3  # characters between two neighbouring words
 _EXACT_IN = 3  # of the best passages; what more of them have tells them apart less
 RARE = 10
@@ -172,24 +174,31 @@ class Scores:
     def exact(self, texts: Sequence[str]) -> list[float]:
         """Return the scores of the best passages for words and pairs of words that they have exactly as written."""
         words = [word.text.casefold() for word in self.words]
+        pairs = [(one.text.casefold(), other.text.casefold()) for one, other in self._pairs()]
         whole = self._typed if 0 < len(words) <= _SHORT else ""
-        having = [set(_exact(words, whole, text.casefold())) for text in texts]
+        having = [set(_exact(words, pairs, whole, text.casefold())) for text in texts]
         number = Counter(name for names in having for name in names)
         most = min(_EXACT_IN, max(len(texts) // 6, 1))
-        weight = self._weights() | {whole: WHOLE_WEIGHT}
+        weight = self._weights() | {_typed(whole): WHOLE_WEIGHT}
         weights = {name: weight[name] / times for name, times in number.items() if times <= most}
         return [sum(weights.get(name, 0.0) for name in names) for names in having]
 
     def _weights(self) -> dict[str, float]:
-        """Return the weights of the words and of the pairs of neighbouring words.
+        """Return the weights of the words, of the pairs of neighbouring words, and of these pairs as typed.
 
         Only cosines must be outweighed: among the scores of a search by words, more than 0.2 costs quality.
         """
-        names = {
-            " ".join(word.text for word in some).casefold(): _weight_of(some)
-            for some in [*((word,) for word in self.words), *pairwise(self.words)]
-        }
-        return {name: EXACT_WEIGHT * (times if self.cosines else 1) for name, times in names.items()}
+        weights: dict[str, float] = {}
+        for words in [*((word,) for word in self.words), *self._pairs()]:
+            name = " ".join(word.text for word in words).casefold()
+            weights[name] = EXACT_WEIGHT * (_weight_of(words) if self.cosines else 1) / len(words)
+            weights[_typed(name)] = weights[name]
+        return weights
+
+    def _pairs(self) -> Iterator[tuple[QueryWord, QueryWord]]:
+        """Yield each pair of neighbouring words, and each pair of a capitalised stop word and the word after it."""
+        yield from pairwise(self.words)
+        yield from ((word._replace(text=word.before), word) for word in self.words if word.before)
 
     def total(self) -> Iterator[tuple[str, float]]:
         """Yield the id and the score of each chunk that a ranking contains."""
@@ -207,32 +216,45 @@ def _emphasis(words: Sequence[QueryWord]) -> float:
     return 1 + ATTENDED * (sum(word.share for word in words) / len(words)) ** 3
 
 
-def _exact(words: Sequence[str], whole: str, text: str) -> Iterator[str]:
+def _exact(words: Sequence[str], pairs: Sequence[tuple[str, str]], whole: str, text: str) -> Iterator[str]:
     """Yield the words, the pairs of neighbouring words, and the whole short query that a text has."""
-    if whole and _places(whole, text):
-        yield whole
+    if whole and _places(whole, " ".join(text.split())):
+        yield _typed(whole)
     places = {word: starts for word in words if (starts := _places(word, text))}
     yield from places
-    for one, other in pairwise(words):
-        if one in places and other in places and _follows(text, places[one], len(one), places[other]):
-            yield f"{one} {other}"
+    for one, other in pairs:
+        if other in places and (ones := places.get(one, ()) if one in words else _places(one, text)):
+            between = set(_between(text, ones, len(one), places[other]))
+            yield from [f"{one} {other}"] if between else []
+            yield from [_typed(f"{one} {other}")] if any(map(str.isspace, between)) else []
+
+
+def _typed(text: str) -> str:
+    """Return the key of a phrase with only blanks between its words: "Finland France", not "Finland / France"."""
+    return f'"{text}"'
 
 
 def _places(word: str, text: str) -> list[int]:
-    """Return where a text has the word, with no letter or digit next to it."""
+    """Return where a text has the word, with no letter or digit next to it, and not within a number: 417 in 33.417."""
     places, at = [], text.find(word)
     while at >= 0:
         end = at + len(word)
-        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()) and not (
+            text[at].isdigit() and _DECIMAL.match(text, max(at - 2, 0), at)
+        ):
             places.append(at)
         at = text.find(word, end)
     return places
 
 
-def _follows(text: str, ones: Sequence[int], length: int, others: Sequence[int]) -> bool:
-    """Return whether only a few signs or blanks are between a place of one word and a place of the other."""
+def _between(text: str, ones: Sequence[int], length: int, others: Sequence[int]) -> Iterator[str]:
+    """Yield the few signs or blanks between a place of one word and a place of the other behind it."""
     ends = ((one + length, other) for one in ones for other in others)
-    return any(0 < other - end <= _BETWEEN and not any(map(str.isalnum, text[end:other])) for end, other in ends)
+    return (
+        text[end:other]
+        for end, other in ends
+        if 0 < other - end <= _BETWEEN and not any(map(str.isalnum, text[end:other]))
+    )
 
 
 def score(

@@ -5,8 +5,6 @@ Reciprocal rank fusion, in contrast, prefers whatever two rankings contain, on a
 (``benchmarks.several_queries`` compares them).
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

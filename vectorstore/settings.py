@@ -1,7 +1,5 @@
 """Settings of the vector store and the embedding model. ``api/settings.py`` reads them."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings
@@ -16,6 +14,8 @@ from vectorstore.embedding.known_models import known_model
 _CREDENTIALS = re.compile(r"""(://|^['"]?(?=[^/\s'"]*:[^/\s'"]*@))[^/\s'"]*@""")
 """The scheme and credentials before the host of a URL. The scheme is optional."""
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+MULTILINGUAL_MODEL = "multilingual-small"
+"""multilingual-e5-small, if the extra ``multilingual`` is installed."""
 DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1", "local": ""}
 _DEFAULT_TOKENS = 384
 """Tokens of a passage for an endpoint, as ``estimate_tokens`` counts them: at most 400 for the tokenizers of models
@@ -94,7 +94,8 @@ class ModelSettings(SettingsGroup):
 class EmbeddingSettings(ModelSettings):
     """The model that embeds passages and queries, and its options."""
 
-    constants: ClassVar[tuple[str, ...]] = ("batch_size",)
+    constants: ClassVar[tuple[str, ...]] = ("backend", "batch_size")
+    backend: ClassVar[str] = "torch"
     batch_size: ClassVar[int] = 16
     """Passages per batch. Larger batches are faster only on a GPU."""
 
@@ -107,21 +108,13 @@ class EmbeddingSettings(ModelSettings):
         default=DEFAULT_MODEL,
         min_length=1,
         description="hub id or folder of a sentence-transformers model (by default, the bundled all-MiniLM-L6-v2), "
-        "name of the endpoint's model, or import path of the class",
+        "`multilingual-small`, name of the endpoint's model, or import path of the class",
     )
     precision: Literal["auto", "bfloat16", "float32"] = Field(
         default="auto",
         description="number format of the weights; auto is bfloat16 if the CPU computes it, otherwise float32",
     )
-    backend: Literal["auto", "torch", "openvino"] = Field(
-        default="auto",
-        description="library that computes the model; auto is OpenVINO on an x86-64 CPU if it is installed "
-        "(extra `openvino`) and can compute the model, otherwise PyTorch; "
-        "with the bundled model, NumPy embeds the first 128 passages of a process, because the others start slowly",
-    )
-    device: str = Field(
-        default="cpu", description="PyTorch device, such as cpu, cuda or mps; OpenVINO computes on the CPU only"
-    )
+    device: str = Field(default="cpu", description="PyTorch device, such as cpu, cuda or mps")
     dimensions: int | None = Field(
         default=None, ge=1, description="dimensions that the endpoint's model shortens its vectors to (Matryoshka)"
     )
@@ -148,9 +141,7 @@ class EmbeddingSettings(ModelSettings):
     price: float = Field(default=0.0, ge=0, description="price per million tokens, for the estimate of `candor doctor`")
 
     @model_validator(mode="after")
-    def _check_device(self) -> Self:
-        if self.backend == "openvino" and self.device != "cpu":
-            raise ValueError('backend = "openvino" computes on the CPU only: set device = "cpu", or backend = "torch"')
+    def _check_model(self) -> Self:
         if self.provider != "local" and self.model == DEFAULT_MODEL:
             raise ValueError(f"provider = {self.provider!r} needs the name of its model: set model")
         return self

@@ -109,9 +109,10 @@ class Collection(Searchable, Protocol):
         """Wait until the search index is built, if many chunks wait for it. ``on_build`` is called before the wait.
 
         The store builds the index in the background after writes, and ``close`` aborts an unfinished build. Call this
-        after the last write of a process that ends. Searches work without the index, but are slower.
+        after the last write of a process that ends. Searches work without the index, but are slower. This one does
+        nothing, as a search process or a server builds indexes by itself.
         """
-        ...
+        return
 
     def close(self) -> None:
         """Release the collection. May be called again."""

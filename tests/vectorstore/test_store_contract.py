@@ -353,7 +353,12 @@ class TestSearching:
 
     @pytest.mark.parametrize(
         ("query", "best"),
-        [("elections", "The elections of May."), ("Ann Berg", "Ann Berg and Tom Lund signed."), ("All Tom", ALL_TOM)],
+        [
+            ("94417", "In the archive of the town the reference is 94417."),
+            ("elections", "The elections of May."),
+            ("Ann Berg", "Ann Berg and Tom Lund signed."),
+            ("All Tom", ALL_TOM),
+        ],
     )
     def test_the_word_and_the_name_as_written_come_first(self, store: VectorStore, query: str, best: str) -> None:
         """Also a name with a word that BM25 ignores, in a passage that many shorter ones are better than."""
@@ -362,6 +367,8 @@ class TestSearching:
             "Electing an election elects.",
             "Berg met Ann and Lund. Ann told Berg; then Berg met Ann.",
             "The elections of May.",
+            "At 33.94417 degrees.",
+            "In the archive of the town the reference is 94417.",
         ]
         texts += ["Ann Berg and Tom Lund signed.", *(f"Filler {n} of the elected Tom" for n in range(30))]
         chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
@@ -398,16 +405,51 @@ class TestSearching:
             query = Query("Which page has the reference of Ann Berg?", np.ones(SPEC.dimension, np.float32))
             assert collection.search(SearchMode.HYBRID, query, limit=1)[0].chunk.text == named
 
-    @pytest.mark.parametrize("query", ["Ann Berg", "ann berg", "Which page has the reference of Ann Berg?"])
-    def test_a_name_is_found_though_many_passages_have_its_parts(self, store: VectorStore, query: str) -> None:
-        """More than are compared with the query."""
-        named = " ".join(f"w{n}" for n in range(25)) + " Ann Berg"
-        texts = [named, *(f"Berg wrote a page to Ann {n}" for n in range(150))]
+    @pytest.mark.parametrize(
+        ("query", "name", "other"),
+        [
+            ("Ann Berg", "Ann Berg", "Berg wrote a page to Ann"),
+            ("ann berg", "Ann Berg", "Berg wrote a page to Ann"),
+            ("Which page has the reference of Ann Berg?", "Ann Berg", "Berg wrote a page to Ann"),
+            ("My Last", "My Last", "Last"),  # a name with a stop word
+            ("What do the documents say about My Last?", "My Last", "Last"),
+        ],
+    )
+    def test_a_name_is_found_though_many_passages_have_its_parts(
+        self, store: VectorStore, query: str, name: str, other: str
+    ) -> None:
+        """More passages than are compared with the query."""
+        named = " ".join(f"w{n}" for n in range(25)) + f" down to {name}"
+        texts = [named, *(f"{other} {n}" for n in range(150))]
         chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
         with store.create(SPEC) as collection:
             collection.upsert(chunks, np.ones((len(chunks), SPEC.dimension), np.float32))
             asked = Query(query, np.ones(SPEC.dimension, np.float32))
             assert collection.search(SearchMode.HYBRID, asked, limit=1)[0].chunk.text == named
+
+    @pytest.mark.parametrize(
+        ("query", "mode"),
+        [
+            ("Berg Lund", SearchMode.WORDS),
+            ("Berg Lund", SearchMode.HYBRID),
+            ("What do they say about Berg Lund?", SearchMode.HYBRID),
+        ],
+    )
+    @pytest.mark.parametrize("blank", [" ", "\n"])
+    def test_two_words_as_typed_beat_those_with_signs_between(
+        self, store: VectorStore, query: str, blank: str, mode: SearchMode
+    ) -> None:
+        named = f"The towns are Ober Berg{blank}Lund Elm"
+        texts = [
+            named,
+            *(f"The {each} is Ober Berg | Lund Elm" for each in ("cup", "tie")),
+            *(f"w{n}" for n in range(40)),
+        ]
+        chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, np.ones((len(chunks), SPEC.dimension), np.float32))
+            asked = Query(query, np.ones(SPEC.dimension, np.float32))
+            assert collection.search(mode, asked, limit=1)[0].chunk.text == named
 
     @pytest.mark.parametrize(("asked", "best"), [("sugar", 0), ("page", 1)])
     def test_a_question_is_about_the_word_that_the_model_attends_to(

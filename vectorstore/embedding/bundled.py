@@ -73,5 +73,5 @@ class BundledEmbedder:
 
 
 def _leaves_the_choice(settings: EmbeddingSettings) -> bool:
-    """Return whether the settings name neither a library nor what only a library offers."""
-    return settings.backend == "auto" and settings.device == "cpu" and settings.precision != "bfloat16"
+    """Return whether the settings name nothing that only sentence-transformers offers."""
+    return settings.device == "cpu" and settings.precision != "bfloat16"

@@ -3,8 +3,8 @@
     embedder = make_embedder(EmbeddingSettings())
     vectors = embedder.embed_passages(["A heat pump warms a house."])
 
-Implementations: ``bundled.py`` (all-MiniLM-L6-v2), ``sentence_transformers.py`` (any other local model) and
-``endpoint.py`` (models of a server, classes of LlamaIndex).
+Implementations: ``bundled.py`` (all-MiniLM-L6-v2), ``multilingual.py`` (multilingual-e5-small),
+``sentence_transformers.py`` (any other local model) and ``endpoint.py`` (models of a server, classes of LlamaIndex).
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,9 @@ from typing import Protocol
 
 from vectorstore.embedding.bundled import BundledEmbedder
 from vectorstore.embedding.endpoint import EndpointEmbedder
+from vectorstore.embedding.multilingual import MultilingualEmbedder
 from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder
-from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
+from vectorstore.settings import DEFAULT_MODEL, MULTILINGUAL_MODEL, EmbeddingSettings
 from vectorstore.store import Vectors
 
 
@@ -62,6 +63,8 @@ def make_embedder(settings: EmbeddingSettings) -> Embedder:
         return EndpointEmbedder(settings)
     if settings.model == DEFAULT_MODEL:
         return BundledEmbedder(settings)
+    if settings.model == MULTILINGUAL_MODEL:
+        return MultilingualEmbedder(settings)
     return SentenceTransformerEmbedder(settings)
 
 

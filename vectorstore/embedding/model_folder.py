@@ -3,8 +3,6 @@
 If the model is on this machine, no request is sent.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 from pathlib import Path
@@ -37,11 +35,11 @@ def bundled_model() -> Path:
             f"installed. Run `{install_command(_PACKAGE)}`, or set another embedding model."
         )
     folder = Path(package.origin).parent / "model"
-    verify_weights(folder / "model.safetensors", BUNDLE_SHA256)
+    verify_weights(folder / "model.safetensors", BUNDLE_SHA256, _PACKAGE)
     return folder
 
 
-def verify_weights(file: Path, sha256: str) -> None:
+def verify_weights(file: Path, sha256: str, package: str) -> None:
     """Raise EmbeddingModelError unless the file has this SHA-256. Hashing 90 MB takes less than 0.1 s."""
     try:
         with file.open("rb") as content:
@@ -51,7 +49,7 @@ def verify_weights(file: Path, sha256: str) -> None:
     if found != sha256:
         raise EmbeddingModelError(
             f"The weights {str(file)!r} have the SHA-256 {found}, not {sha256}: they are damaged or were replaced. "
-            f"Install the package again: `{install_command('--force-reinstall', '--no-deps', _PACKAGE)}`."
+            f"Install the package again: `{install_command('--force-reinstall', '--no-deps', package)}`."
         )
 
 

@@ -1,12 +1,9 @@
-"""Any sentence-transformers model, computed by PyTorch or OpenVINO."""
+"""Any sentence-transformers model, computed by PyTorch."""
 
 from __future__ import annotations
 
 import ctypes
-import importlib.util
-import logging
 import os
-import platform
 import sys
 import threading
 from collections.abc import Sequence
@@ -15,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from base.installation import extra_command
 from vectorstore.embedding.model_folder import BUNDLE_LANGUAGES, find_model
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
@@ -24,8 +20,6 @@ from vectorstore.store import Vectors
 if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer
-
-log = logging.getLogger(__name__)
 
 Precision = Literal["bfloat16", "float32"]
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
@@ -62,7 +56,7 @@ class SentenceTransformerEmbedder:
         return _normalized(encoded)
 
     def attention(self, text: str) -> None:
-        """Return None: with the attention, models compute more slowly, and ONNX and OpenVINO do not return it."""
+        """Return None: with the attention, models compute more slowly."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         if not texts:
@@ -75,37 +69,6 @@ class SentenceTransformerEmbedder:
 
 
 def _load(folder: Path, settings: EmbeddingSettings) -> SentenceTransformer:
-    if not _wants_openvino(settings):
-        return _load_with_torch(folder, settings, _precision(settings))
-    from vectorstore.embedding.openvino import use_openvino
-
-    model = _load_with_torch(folder, settings, "float32")
-    try:
-        use_openvino(model, settings.model, _precision(settings))
-    except EmbeddingModelError as error:
-        if settings.backend == "openvino":
-            raise
-        log.warning("PyTorch computes the embedding model %r. %s", settings.model, error)
-        return _load_with_torch(folder, settings, _precision(settings))
-    return model
-
-
-def _wants_openvino(settings: EmbeddingSettings) -> bool:
-    """Return whether OpenVINO is to be tried. Raises EmbeddingModelError if it is required and not installed.
-
-    Other CPUs than x86-64 were not measured.
-    """
-    installed = importlib.util.find_spec("openvino") is not None
-    if settings.backend == "openvino" and not installed:
-        raise EmbeddingModelError(
-            'The setting `backend = "openvino"` needs OpenVINO, which is not installed. '
-            f'Run `{extra_command("openvino")}`, or set `backend = "torch"` in `[store.embedding]`.'
-        )
-    supported = settings.device == "cpu" and platform.machine() in ("x86_64", "AMD64")
-    return settings.backend == "openvino" or (settings.backend == "auto" and installed and supported)
-
-
-def _load_with_torch(folder: Path, settings: EmbeddingSettings, precision: Precision) -> SentenceTransformer:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is imported; see docs/concurrency.md
     import torch
     from sentence_transformers import SentenceTransformer
@@ -114,7 +77,7 @@ def _load_with_torch(folder: Path, settings: EmbeddingSettings, precision: Preci
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     options: dict[str, Any] = {"device": settings.device, "local_files_only": True}
     try:
-        return SentenceTransformer(str(folder), model_kwargs={"dtype": getattr(torch, precision)}, **options)
+        return SentenceTransformer(str(folder), model_kwargs={"dtype": getattr(torch, _precision(settings))}, **options)
     except (OSError, ValueError, KeyError, RuntimeError, AssertionError) as error:
         raise EmbeddingModelError(
             f"The embedding model {settings.model!r} in {str(folder)!r} cannot be loaded on device "

@@ -270,11 +270,6 @@ class ServerCollection(QdrantCollection[ServerConnection]):
         in_all = set(ids).intersection(*({str(record.id) for record in records} for records in found.values()))
         return [each for each in ids if each not in in_all]
 
-    def optimize(
-        self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
-    ) -> None:
-        """Do nothing. The server builds indexes in the background."""
-
     def close(self) -> None:
         """Do nothing. The server has no locks, and the store closes the client."""
 

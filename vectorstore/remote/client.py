@@ -180,11 +180,6 @@ class RemoteCollection(Collection):
     def missing(self, ids: Sequence[str]) -> list[str]:
         return _IDS.validate_json(self._call(FindMissing(ids=tuple(ids))))
 
-    def optimize(
-        self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
-    ) -> None:
-        """Do nothing. The search process builds the index in the background."""
-
     def close(self) -> None:
         """Release the collection. May be called again."""
         self._sessions.close()

@@ -3,8 +3,6 @@
 Each connection has its own thread and uses one collection. It ends when its client ends, even if the client is killed.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -63,7 +63,9 @@ class QueryWord(NamedTuple):
     share: float = 0.0
     """The word's share of the model's attention to the query."""
     name: tuple[int, ...] = ()
-    """Terms of this word and the next one as a name."""
+    """The index terms of two-word names that contain this word: with the next word, and with the stop word before."""
+    before: str = ""
+    """The stop word before this word, if both are capitalised: All in "All India"."""
 
 
 class Bm25Encoder:
@@ -129,10 +131,11 @@ class _QueryEncoder(NamedTuple):
         return QueryWord(text, self._terms(*forms.whole), named, self._terms(text, *forms.parts))
 
     def _plain(self, text: str) -> Iterator[QueryWord]:
-        tokens = _with_bigrams(text).split()
+        tokens, before = _with_bigrams(text).split(), ""
         for token, following in zip_longest(tokens, tokens[1:], fillvalue=""):
             core, forms = core_of(token), token_forms(token, self.language)
             if not forms.whole and self._is_stop_word(token):
+                before = core
                 continue
             folded, others = fold(core), frozenset[int]()
             if folded.isalnum() or not forms.whole:
@@ -142,9 +145,11 @@ class _QueryEncoder(NamedTuple):
                 terms, parts = self._terms(*forms.whole), self._terms(token, *forms.parts)
             joined = fold(core + core_of(following))
             is_joint = following and joined.isalnum() and not self._is_stop_word(following)
-            name = self._terms(NAME + joined) if is_joint else ()
+            names = [NAME + joined] * bool(is_joint) + [NAME + fold(before + core)] * bool(before)
+            name = self._terms(*names) if names else ()
+            leader, before = before if before[:1].isupper() and core[:1].isupper() else "", ""
             joint = self._terms(joined) if is_joint and joined.isascii() else ()
-            yield QueryWord(core or token, terms, is_code(folded), (*parts, *joint), others, name=name)
+            yield QueryWord(core or token, terms, is_code(folded), (*parts, *joint), others, name=name, before=leader)
 
     def _is_stop_word(self, token: str) -> bool:
         return not self.likely.embed_query(token).indices

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
+MULTILINGUAL = "`candor models use embedding multilingual-small`, then ingest again"
+"""Instruction to switch to the multilingual model, for messages."""
+
 LANGUAGE = "language"
 """The metadata key of the language of documents and chunks."""
 
@@ -89,7 +92,22 @@ def language_note(query: str, passages: Mapping[str, int], known: Set[str] | Non
     knows = f"knows {name_languages(known)}" if known else "may not know both"
     return (
         f"The question is in {name_languages([asked])}, the documents are in {written}, the embedding model {knows}, "
-        f"so little is found. Ask in {written}, or ingest with a multilingual model (`store.embedding.model`)."
+        f"so little is found. Ask in {written}, or choose a multilingual model: {MULTILINGUAL}."
+    )
+
+
+def unknown_note(passages: Mapping[str, int], known: Set[str] | None) -> str:
+    """Return a note about passages in languages that the embedding model does not support, or an empty text.
+
+    The arguments are those of ``language_note``.
+    """
+    unknown = {language: number for language, number in passages.items() if known and language not in known}
+    if not unknown:
+        return ""
+    return (
+        f"The embedding model does not support {name_languages(unknown)} ({sum(unknown.values()):,} of "
+        f"{sum(passages.values()):,} passages): a search finds the words of these passages, not their meaning. A "
+        f"multilingual model finds both: {MULTILINGUAL}."
     )
 
 

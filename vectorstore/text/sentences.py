@@ -25,6 +25,8 @@ _ROW = "|"
 _ITEM = re.compile(r"[-*•‣◦▪·–—]\s|\(?\w{1,3}[.)]\s")
 """The beginning of a list entry."""
 _LAST_WORD = re.compile(r"(?:^|[\s(\[\"'“„«])([\w.]+)\.$")
+_TITLE = re.compile(r"(?:^\S+(?: \S+)?|(?:^|[\s(])[“„«\"](?=\S)[^”“»\"]{1,60})[!?]$")
+"""A title at the beginning of a sentence, as in "Yahoo! Inc. sells" or "“Help! I Need You” is a song"."""
 _LONGEST_PART = 3
 """Letters between the stops of an abbreviation. A web address has longer parts."""
 _MIN_WRAPPED = 40
@@ -143,7 +145,8 @@ def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
         return
     sentence: Span | None = None
     for part in divide(text, *paragraph, _INSIDE_PARAGRAPH):
-        if sentence and continues(text[sentence.start : sentence.end], text[part.start]):
+        before = text[sentence.start : sentence.end] if sentence else ""
+        if sentence and (_TITLE.search(before) or continues(before, text[part.start])):
             sentence = Span(sentence.start, part.end)
             continue
         if sentence:
@@ -158,11 +161,11 @@ def continues(sentence: str, following: str) -> bool:
 
     That is: one letter, short parts with stops inside (e.g., z.B., but no web address), a number below 100 (3. Mai), a
     capitalised word of up to three letters (Dr., Fig.), a short word before a number (no. 5), or whatever a lower-case
-    letter follows. Where the sentence did end, two sentences form one unit.
+    letter follows, also after the "?" of a title. Where the sentence did end, two sentences form one unit.
     """
     last = _LAST_WORD.search(sentence)
     if last is None or following.islower():
-        return sentence.endswith(".") and following.islower()
+        return following.islower() or (following == "(" and sentence[-1:] in ("!", "?"))
     word = last[1]
     if following.isdigit() and not word.isdigit():
         return len(word) <= 4

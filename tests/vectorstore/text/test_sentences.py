@@ -28,6 +28,15 @@ def units(chunk: Chunk) -> list[str]:
         ),
         ("Es begann am 3. Mai. Dann kam Kai.", ["Es begann am 3. Mai. Dann kam Kai."]),
         ("It holds 500 litres. Below −25 °C. it stops.", ["It holds 500 litres.", "Below −25 °C. it stops."]),
+        (
+            "Where Is He? is a film by A. Moelan. Oh! Calm! was one. Is it? It is.",
+            ["Where Is He? is a film by A. Moelan.", "Oh! Calm! was one.", "Is it? It is."],
+        ),
+        ("Yahoo! Inc. sells it. “Help! I Fell” is a song.", ["Yahoo! Inc. sells it.", "“Help! I Fell” is a song."]),
+        (
+            "Who Is Harry A.? (1971) is a play. Who wrote it? Moe.",
+            ["Who Is Harry A.? (1971) is a play.", "Who wrote it?", "Moe."],
+        ),
         ("水泵是红色的。它很大。", ["水泵是红色的。", "它很大。"]),
         ("पंप लाल है। वह बड़ा है।", ["पंप लाल है।", "वह बड़ा है।"]),
         ("هل هي حمراء؟ نعم.", ["هل هي حمراء؟", "نعم."]),
