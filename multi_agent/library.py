@@ -27,7 +27,7 @@ class CatalogueEntry(FrozenModel):
     type: str = Field(default="", description="type of its file, such as pdf")
     dated: date | None = Field(default=None, description="stated date or period, otherwise date of last file change")
     stated: date | None = Field(default=None, description="the date or period that it states")
-    changed: date | None = Field(default=None, description="date of the last file change")
+    changed: date | None = Field(default=None, description="date in its properties, otherwise of last file change")
     state: str = Field(default="indexed", description="as in the list of documents, such as indexed or failed")
     reason: str = Field(default="", description="why it could not be read")
     tags: tuple[str, ...] = ()

@@ -69,7 +69,7 @@ class Analyst(StepAgent):
         "compares them.",
         capabilities=("ranking", "counting", "sums and averages", "comparing figures"),
         requires=frozenset({"records", "record_fields"}),
-        reads=frozenset({"evidence", "chunks"}),
+        reads=frozenset({"evidence", "chunks", "lists"}),
         writes=frozenset({"computations"}),
         outputs=AnalystOutput,
     )

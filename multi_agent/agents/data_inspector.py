@@ -63,9 +63,8 @@ class DataInspector(StepAgent):
         return any(chunk.id not in known for chunk in context.chunks)
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        shown = sample_passages(
-            unread_passages(context.chunks, context.read), context.ranking, self._kit.settings.sample_passages
-        )
+        unread, settings = unread_passages(context.chunks, context.read), self._kit.settings
+        shown = sample_passages(unread, context.ranking, settings.sample_passages, settings.tokens_per_call)
         messages = self._kit.require_prompt().render(
             question=context.question,
             requirements=bullets(context.understanding.requirements),

@@ -17,7 +17,7 @@ from multi_agent.library import CatalogueEntry
 from multi_agent.prompt import Prompt
 from multi_agent.tables.reading import COLUMNS_PER_CALL, CellReader, OpenCells
 from multi_agent.tables.values import Cell, CellStatus, Column, ColumnType
-from multi_agent.values.context import ContextUpdate, Evidence, Note, Record, RecordField, ResearchContext
+from multi_agent.values.context import ContextUpdate, Evidence, Note, Record, RecordField, RecordList, ResearchContext
 from multi_agent.values.evidence_events import ItemRead
 from multi_agent.values.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
@@ -104,12 +104,13 @@ class _Row(NamedTuple):
             for item in cell.evidence
         )
 
-    def records(self) -> Iterator[Record]:
+    def records(self, step: str) -> Iterator[Record]:
         """Yield the record of an item with an answer. Its other quotes follow the first one."""
         if quotes := self.evidence:
             values: dict[str, Scalar | None] = {cell.column: _scalar(cell) for cell in self.cells}
             (chunk_id, start, end), *also = ((item.chunk_id, item.start, item.end) for item in quotes)
-            yield Record(values={_ITEM: self.name, **values}, chunk_id=chunk_id, start=start, end=end, also=tuple(also))
+            values = {_ITEM: self.name, **values}
+            yield Record(values=values, chunk_id=chunk_id, start=start, end=end, also=tuple(also), list=step)
 
 
 class ForEach(StepAgent):
@@ -122,7 +123,7 @@ class ForEach(StepAgent):
         name="ForEach",
         description="Asks the same of every document, or of every thing in a list, and records the answers as rows.",
         capabilities=("every document", "lists"),
-        writes=frozenset({"chunks", "evidence", "records", "record_fields", "notes"}),
+        writes=frozenset({"chunks", "evidence", "records", "record_fields", "lists", "notes"}),
         instructed=False,
         inputs=ForEachInputs,
         asked=lambda question: ForEachInputs(columns=(EachColumn(name="answer", question=question, type="text"),)),
@@ -138,10 +139,8 @@ class ForEach(StepAgent):
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = ForEachInputs.model_validate(task.inputs.model_dump())
         wanted = await asyncio.to_thread(self._wanted, inputs)
-        fields = (
-            RecordField(name=_ITEM, type="text", meaning="what was asked about"),
-            *(c.field for c in inputs.columns),
-        )
+        item = RecordField(name=_ITEM, type="text", meaning="what was asked about")
+        made = RecordList(step=task.step, fields=(item, *(column.field for column in inputs.columns)))
         settings, places = self._kit.settings, asyncio.Semaphore(_AT_ONCE)
         reader = CellReader(self._kit.library, self._kit.llm, settings.tokens_per_call, settings.reader_passages)
 
@@ -151,7 +150,7 @@ class ForEach(StepAgent):
                 row = _Row(each.entry.name, chunks, await reader.fill(each, chunks))
             self._read.append(row)
             await self._publish(row, len(wanted))
-            await self._kit.keep(_update([row], fields))
+            await self._kit.keep(_update([row], made))
             return row
 
         try:
@@ -161,7 +160,7 @@ class ForEach(StepAgent):
             raise
         notes = self._notes(rows, len(wanted))
         self._reasoning = f"Asked {count(len(rows), 'item')}. {' '.join(note.text for note in notes)}".strip()
-        return _update(rows, fields).model_copy(update={"notes": notes})
+        return _update(rows, made).model_copy(update={"notes": notes})
 
     def _wanted(self, inputs: ForEachInputs) -> list[OpenCells]:
         """Return the rows to read. An item with the name of a document is that document."""
@@ -196,12 +195,13 @@ def _named(names: Sequence[str], of: int, one: str, many: str) -> str:
     return f"{len(names)} of {count(of, 'item')} {one if len(names) == 1 else many}: {listed}" if names else ""
 
 
-def _update(rows: Sequence[_Row], fields: tuple[RecordField, ...]) -> ContextUpdate:
+def _update(rows: Sequence[_Row], made: RecordList) -> ContextUpdate:
     return ContextUpdate(
         chunks=tuple(chunk for row in rows for chunk in row.chunks),
         evidence=tuple(item for row in rows for item in row.evidence),
-        records=tuple(record for row in rows for record in row.records()),
-        record_fields=fields,
+        records=tuple(record for row in rows for record in row.records(made.step)),
+        record_fields=made.fields,
+        lists=(made,),
     )
 
 

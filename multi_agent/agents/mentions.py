@@ -57,12 +57,12 @@ class _Found(NamedTuple):
     """By document."""
 
     @property
-    def mentions(self) -> Counter[str]:
-        """The number of mentions by document. A mention across two sentences of a passage counts once."""
-        counted = Counter(dict.fromkeys(self.passages, 0))
+    def by_document(self) -> dict[str, Counter[str]]:
+        """How often each document has each form."""
+        counted: dict[str, Counter[str]] = {name: Counter() for name in self.passages}
         for number, forms in self.forms.items():
-            counted[self.units[number - 1].chunk.name] += len(forms)
-        return Counter({name: number or self.passages[name] for name, number in counted.items()})
+            counted[self.units[number - 1].chunk.name].update(forms)
+        return counted
 
 
 class Mentions(StepAgent):
@@ -88,8 +88,7 @@ class Mentions(StepAgent):
             Searched.of(inputs.words, inputs.documents, [Hit(chunk=chunk, score=0.0) for chunk in chunks])
         )
         searched = await asyncio.to_thread(_searched, library, inputs.documents)
-        quoted = [unit.number for unit in _spread(found)]
-        evidence = tuple(item for number in quoted for item in cite([number], found.units).evidence)
+        evidence = tuple(item for number in _spread(found) for item in cite([number], found.units).evidence)
         cited = {item.chunk_id for item in evidence}
         computations = _computations(inputs.words, found, searched, on_day(context), self._kit.settings.sql_rows)
         self._reasoning = f"{computations[0].rows[0][0]}: {computations[0].source}."
@@ -106,15 +105,15 @@ def _in_units(units: tuple[Unit, ...], wanted: WantedWords, passages: Counter[st
     return _Found(units, {number: found for number, found in forms.items() if found}, passages)
 
 
-def _spread(found: _Found) -> list[Unit]:
-    """Return the first sentences that contain the words, from as many documents as possible."""
+def _spread(found: _Found) -> list[int]:
+    """Return the numbers of the first sentences that contain the words, from as many documents as possible."""
     turns: Counter[str] = Counter()
     ranked = []
     for number in found.forms:
         name = found.units[number - 1].chunk.name
         ranked.append((turns[name], number))
         turns[name] += 1
-    return [found.units[number - 1] for _, number in sorted(ranked)[:_QUOTES]]
+    return [number for _, number in sorted(ranked)[:_QUOTES]]
 
 
 class _Range(NamedTuple):
@@ -122,13 +121,6 @@ class _Range(NamedTuple):
 
     documents: Sequence[CatalogueEntry]
     unread: Sequence[CatalogueEntry]
-
-    def __str__(self) -> str:
-        return f"{count(self.passages, 'passage')} of {count(len(self.documents), 'document')}"
-
-    @property
-    def passages(self) -> int:
-        return sum(each.chunks for each in self.documents)
 
 
 def _searched(library: Library, documents: Sequence[str]) -> _Range:
@@ -140,21 +132,25 @@ def _computations(
     words: Sequence[str], found: _Found, searched: _Range, day: str, most: int
 ) -> tuple[Computation, ...]:
     """Return the totals as text, against which claims are checked, and the counts by document."""
-    mentions, wanted = found.mentions, " or ".join(f'"{word}"' for word in words)
-    rows = tuple((name, number, found.passages[name]) for name, number in mentions.most_common())
-    summary = (_stated(wanted, mentions), len(searched.documents), searched.passages, _written(found))
+    forms, wanted = found.by_document, " or ".join(f'"{word}"' for word in words)
+    # A mention across two sentences of a passage has no form, and counts once.
+    mentions = Counter({name: own.total() or found.passages[name] for name, own in forms.items()})
+    columns = ("document", "mentions", "passages", "forms found")[: 4 if len(words) > 1 else 3]
+    counted = ((name, times, found.passages[name], _most(forms[name])) for name, times in mentions.most_common())
+    rows = tuple(row[: len(columns)] for row in counted)
+    number, passages = len(searched.documents), sum(each.chunks for each in searched.documents)
     whole = Computation(
         purpose=f"documents that mention {wanted} in any inflection",
         sql=f"mentions({wanted})",
         columns=("documents", "mentions", "documents searched", "passages searched", "forms found"),
-        rows=((*summary[0], *summary[1:]),),
+        rows=((*_stated(wanted, mentions), number, passages, _most(sum(forms.values(), Counter()))),),
         evidence=(),
         flaws=tuple(_not_read(searched)),
-        source=f"a search of all {searched}{day}",
+        source=f"a search of all {count(passages, 'passage')} of {count(number, 'document')}{day}",
     )
     by_document = {
         "purpose": f"mentions of {wanted} by document ({count(len(rows), 'document')})",
-        "columns": ("document", "mentions", "passages"),
+        "columns": columns,
         "rows": rows[:most],
         "truncated": len(rows) > most,
         "flaws": (),
@@ -173,9 +169,7 @@ def _stated(wanted: str, mentions: Counter[str]) -> tuple[str, str]:
     )
 
 
-def _written(found: _Found) -> str:
-    """Return the most common forms of the words in the text."""
-    forms = Counter(form for each in found.forms.values() for form in each)
+def _most(forms: Counter[str]) -> str:
     return ", ".join(form for form, _ in forms.most_common(_FORMS))
 
 

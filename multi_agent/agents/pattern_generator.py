@@ -58,9 +58,8 @@ class PatternGenerator(StepAgent):
         return context.inspection is not None
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        shown = sample_passages(
-            unread_passages(context.chunks, context.read), context.ranking, self._kit.settings.sample_passages
-        )
+        unread, settings = unread_passages(context.chunks, context.read), self._kit.settings
+        shown = sample_passages(unread, context.ranking, settings.sample_passages, settings.tokens_per_call)
         messages = self._kit.require_prompt().render(
             question=context.question,
             intent=context.understanding.intent,

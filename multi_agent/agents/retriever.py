@@ -11,6 +11,7 @@ from multi_agent.agent import AgentCard, DocumentNames, StepAgent, StepOutput
 from multi_agent.errors import AgentError
 from multi_agent.grounding.asked import without_instruction
 from multi_agent.library import within
+from multi_agent.prompts.show_passages import fitted
 from multi_agent.values.context import ContextUpdate, ResearchContext, Wording
 from multi_agent.values.evidence_events import Searched
 from multi_agent.values.tasks import TaskData
@@ -75,7 +76,7 @@ class Retriever(StepAgent):
         settings = self._kit.settings
         limit = min(settings.passages, settings.reader_passages) if self._kit.wake else settings.passages
         hits = await asyncio.to_thread(self._kit.library.search, queries, limit, documents)
-        chunks = [hit.chunk for hit in hits]
+        chunks = [fitted(hit.chunk, settings.tokens_per_call) for hit in hits]
         how = within(f"Searched with {len(queries)} queries", documents)
         await self._report(how, Searched.of(queries, documents, hits))
         return ContextUpdate(
@@ -93,7 +94,8 @@ class Retriever(StepAgent):
                 f"A scan would read {passages} passages, over the limit of {limit}. Raise `research.scan_limit`, or "
                 "ask about fewer documents."
             )
-        chunks = await asyncio.to_thread(library.scan, documents)
+        whole = await asyncio.to_thread(library.scan, documents)
+        chunks = [fitted(chunk, self._kit.settings.tokens_per_call) for chunk in whole]
         nearest = await asyncio.to_thread(library.search, (question,), self._kit.settings.passages)
         scanned = {chunk.id for chunk in chunks}
         # Half of the sample for later agents is chosen by similarity, because the question may be about a few of

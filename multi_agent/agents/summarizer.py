@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -75,7 +75,7 @@ class Summarizer(StepAgent):
             f"and kept {len(kept)}.{f' Could not be read: {unread}.' if unread else ''}"
         )
         warnings = unknown_numbers(self.card.name, unknown)
-        return ContextUpdate(chunks=tuple(chunks), evidence=tuple(kept), scanned=names, notes=tuple(warnings))
+        return ContextUpdate(chunks=tuple(chain(*pieces)), evidence=tuple(kept), scanned=names, notes=tuple(warnings))
 
     async def _read(self, piece: Sequence[Chunk]) -> list[Evidence]:
         units, first = number_units(piece), piece[0]

@@ -10,7 +10,7 @@ from multi_agent.prompts.show_evidence import (
     show_findings,
     show_records,
 )
-from multi_agent.prompts.show_passages import bullets, pack_passages, sample_passages, show_passages, sort_passages
+from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.context import ResearchContext
 
@@ -31,9 +31,9 @@ class Placeholder(NamedTuple):
 
 def _passages(context: ResearchContext, _: str, settings: ResearchSettings) -> str:
     """Show the best passages that fit into one call."""
-    best = sample_passages(context.chunks, context.ranking, settings.reader_passages)
-    shown = next(pack_passages(best, most=settings.reader_passages, tokens=settings.tokens_per_call), ())
-    return show_passages(sort_passages(shown)) or "None was found."
+    tokens = settings.tokens_per_call
+    shown = sample_passages(context.chunks, context.ranking, settings.reader_passages, tokens)
+    return show_passages(shown) or "None was found."
 
 
 def _evidence(context: ResearchContext, _: str, settings: ResearchSettings) -> str:

@@ -48,7 +48,7 @@ def contains_phrase(phrase: str, text: str) -> bool:
     return bool(needle) and f" {needle} " in f" {normalize_answer(text)} "
 
 
-_CITATION = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")
+_CITATION = re.compile(r"\s*\[(?:C?\d+(?:, ?C?\d+)*|unsupported|not checked|contradicts its quote)\]")
 
 
 class Passage(FrozenModel):
@@ -117,7 +117,7 @@ class Case(FrozenModel):
 
 
 def without_marks(text: str) -> str:
-    """Return the text of an answer without its citation marks."""
+    """Return the text of an answer without its citation marks and remarks."""
     return _CITATION.sub("", text)
 
 

@@ -76,13 +76,18 @@ async def find_named(candidates: Iterable[Meant], library: Library, publish: Pub
 
 
 def cited_names(asked: CitedAskBack, units: Sequence[Unit]) -> list[Named]:
-    """Return the candidates that a sentence they cite names, itself or by the title and headings above it."""
+    """Return the candidates that a sentence they cite names with its title and headings, or all of one document."""
     found: list[Named] = []
     for meant in asked.candidates:
         shown = [units[number - 1] for number in meant.sentences if 1 <= number <= len(units)]
-        naming = [each for each in shown if _names(meant.name, f"{show_proof(each.chunk)}\n{each.text}")]
-        found += [_named(meant, unit, units) for unit in naming[:1]]
+        together = [shown] if len({each.chunk.document_id for each in shown}) == 1 else []
+        naming = [each for each in (*([unit] for unit in shown), *together) if _names(meant.name, _proof(each))]
+        found += [_named(meant, each[0], units) for each in naming[:1]]
     return found
+
+
+def _proof(units: Sequence[Unit]) -> str:
+    return "\n".join(f"{show_proof(each.chunk)}\n{each.text}" for each in units)
 
 
 def _named(meant: Meant, unit: Unit, units: Sequence[Unit]) -> Named:
@@ -94,6 +99,10 @@ def ask_back(question: str, named: Sequence[Named], looked_for: tuple[str, ...],
     different = list({fold(each.meant.name).casefold(): each for each in named}.values())
     if len(different) < _LEAST:
         return None
+    candidates = tuple(
+        Candidate(name=meant.name, question=meant.question, document=quote.name, quote=quote.quote)
+        for meant, quote, _ in different
+    )
     evidence = number_evidence(each.quote for each in different)
     numbers = {item.place: item.number for item in evidence}
     return Synthesis(
@@ -109,13 +118,8 @@ def ask_back(question: str, named: Sequence[Named], looked_for: tuple[str, ...],
         looked_for=looked_for,
         found=found,
         missing=(),
-        clarification=Clarification(question=question, candidates=tuple(map(_candidate, different))),
+        clarification=Clarification(question=question, candidates=candidates),
     )
-
-
-def _candidate(named: Named) -> Candidate:
-    meant, quote = named.meant, named.quote
-    return Candidate(name=meant.name, question=meant.question, document=quote.name, quote=quote.quote)
 
 
 def _names(name: str, text: str) -> bool:

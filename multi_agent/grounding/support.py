@@ -27,7 +27,7 @@ from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
 from multi_agent.records.numbers_and_dates import find_amounts, read_number
 from multi_agent.values.context import Computation, Evidence
-from vectorstore.models import Chunk, ChunkKind, Scalar
+from vectorstore.models import Chunk, ChunkKind, Scalar, ToolOutput
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
 _COMMON = 3  # passages; a word in this many passages proves little about one claim
@@ -76,6 +76,8 @@ class SupportRules:
             return self._find_evidence(statement)
         if words_of(statement.text) in self._confirmed:
             return Judged(statement, True, "It was checked before.")
+        if _is_told(statement):
+            return Judged(statement, None, "It only says what the model told the tool.")
         if not self._is_question(statement.text):
             return self._compare(statement) if not self._lacks_answer(statement) else self._completed(statement)
         if not self._short or self._is_question(self._short):
@@ -128,7 +130,10 @@ class SupportRules:
         # Add quotes only for figures and names, because a sentence that adds only a word is about something else.
         telling = [term for term in missing if term.kind != "word"]
         quotes = (self._quotes_with(missing, statement) or self._quotes_near(telling, statement)) if telling else ()
-        completed = self._verdict(statement._replace(evidence=(*statement.evidence, *quotes)))
+        whole = statement._replace(evidence=(*statement.evidence, *quotes))
+        passages = [item.chunk_id for item in whole.evidence]
+        ordered = sorted(whole.evidence, key=lambda item: (passages.index(item.chunk_id), item.start))  # for "they"
+        completed = self._verdict(statement._replace(evidence=tuple(ordered)))._replace(statement=whole)
         if quotes and completed.supported:  # a sentence that only has the same figure is about something else
             return completed._replace(repair=f"a claim pointed past its sentence; added {_show(quotes)}")
         computed = _recompute(missing, terms, evidence, judged.contradicted) or _add_up(missing, statement)
@@ -348,6 +353,16 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
     alone = statement._replace(evidence=verbatim)
     verified = bool(verbatim or alone.computations) and rules.judge(alone).stands
     return judged._replace(pictured=not verified)
+
+
+def _is_told(statement: Statement) -> bool:
+    """Return whether the statement cites only tool results, and takes nothing from them but arguments of the calls."""
+    told = [str(item.origin.arguments) for item in statement.evidence if isinstance(item.origin, ToolOutput)]
+    if statement.computations or len(told) < len(statement.evidence):
+        return False
+    own, results = TermIndex("\n".join(told)), TermIndex("\n".join(item.quote for item in statement.evidence))
+    terms = find_terms(statement.text, min_word=1)
+    return all(term in own or (term.kind == "word" and term not in results) for term in terms)
 
 
 def _follows(statement: Statement, sentences: int) -> str:

@@ -14,6 +14,7 @@ from itertools import zip_longest
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from multi_agent.errors import InvalidResponse
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.meaning.checking import check
 from multi_agent.grounding.support import PICTURED, SupportRules, mark_pictured
@@ -24,7 +25,8 @@ from multi_agent.values.bus import Publish
 from multi_agent.values.events import ResponseRepaired
 from multi_agent.values.evidence_events import ClaimChecked
 
-_NONE = "none"
+_NONE = ("", "none", "n/a")
+_NO_RESPONSE = "The check call gave no valid response."
 
 
 class ClaimCheck(BaseModel):
@@ -68,7 +70,10 @@ class SupportCheck:
         unclear = [each for each in judged if each.supported is None]
         if not unclear or not self._ask:
             return list(judged)
-        verdicts = iter(await ask_model(unclear, self._rules, self._question, self._llm))
+        try:
+            verdicts = iter(await ask_model(unclear, self._rules, self._question, self._llm))
+        except InvalidResponse:
+            verdicts = iter([each._replace(reason=f"{each.reason} {_NO_RESPONSE}") for each in unclear])
         return [next(verdicts) if each.supported is None else each for each in judged]
 
 
@@ -84,12 +89,18 @@ async def ask_model(unclear: Sequence[Judged], rules: SupportRules, question: st
 def _compared(judged: Judged, answer: str | None, rules: SupportRules, question: str) -> Judged:
     if answer is None:
         return judged._replace(supported=False, reason="The model gave no answer for its quotes.")
-    if answer.strip(" .").casefold() in ("", _NONE):
+    if answer.strip(" .").casefold() in _NONE:
         return judged._replace(supported=False, reason="Its quotes alone do not answer the question.")
     text = judged.statement.text
     reason = f"From its quotes alone, the answer is {answer!r}."
     agreed = rules.is_short(answer) or agree(answer, text, question)
-    if differs(answer, text, question) or not agreed:
+    is_other = differs(answer, text, question)
+    said = TermIndex(f"{rules.describe_evidence(judged.statement)} {text} {question}")
+    if not (is_other or agreed or any(term in said for term in find_terms(answer, min_word=1))):
+        return judged._replace(
+            reason=f"{judged.reason} The check call answered {answer!r}, which has nothing to do with the claim."
+        )
+    if is_other or not agreed:
         return judged._replace(supported=False, contradicted=True, reason=reason)
     terms = (next(iter(find_terms(each, min_word=1)), Term(each, "word")) for each in judged.missing)
     confirms_all = all(term in TermIndex(answer) for term in terms)

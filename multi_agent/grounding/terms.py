@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -22,6 +22,8 @@ _TOKEN = re.compile(r"[^\W_]+(?:[.,:/'’-][^\W_]+)*")
 _JOINTS = re.compile(r"[.,:/'’-]")
 _PLAIN_FIGURE = re.compile(r"\d[\d.,'’]*[^\W\d_]*")
 _SCALE = 12  # characters after a figure that may hold its scale, such as "million"
+_PARTS = re.compile(r"(?<=[.!?])(?=\s)|(?<=\n)")
+_STATEMENT = 3  # minimum words of a statement
 _MIN_WORD = 5
 _STEM = 0.75  # share of the shorter word that two forms of a word have in common
 _MIN_STEM = 4  # letters at the beginning that two forms of a word or of a name have in common
@@ -58,6 +60,20 @@ def _terms(text: str, min_word: int) -> Iterator[Term]:
 def words_of(text: str) -> list[str]:
     """Return all words and figures of a text in lower case, without punctuation."""
     return [token.casefold() for token in _TOKEN.findall(fold(text))]
+
+
+def without_own(text: str, given: Iterable[str], quoted: Iterable[str]) -> str:
+    """Return the result of a tool without the sentences that repeat an argument. Sentences already quoted stay.
+
+    The model wrote them, so they prove nothing. One or two words are left out if they are all of a given text.
+    """
+    own, known = ({f" {' '.join(words_of(each))} " for each in texts} for texts in (given, quoted))
+    parts = ((part, f" {' '.join(words_of(part))} ") for part in _PARTS.split(text))
+    return "".join(part for part, said in parts if not said.strip() or _are_in(said, known) or not _are_in(said, own))
+
+
+def _are_in(said: str, texts: Collection[str]) -> bool:
+    return said in texts or (len(said.split()) >= _STATEMENT and any(said in each for each in texts))
 
 
 class TermIndex:

@@ -18,6 +18,11 @@ def _default_url(given: dict[str, Any]) -> str:
     return DEFAULT_URLS[given["provider"]]
 
 
+def _default_output(given: dict[str, Any]) -> int:
+    """Return a quarter of the context window, at most 4,096 tokens, to leave room for prompts."""
+    return min(4_096, int(given["context_window"]) // 4)
+
+
 def _default_parallel(given: dict[str, Any]) -> int:
     """Return 1 for a local model, so that processes that load the same file compute in turn."""
     return 1 if given["provider"] == "local" else 4
@@ -56,7 +61,11 @@ class EndpointSettings(SettingsGroup):
     context_window: int = Field(
         default=16_384, ge=512, description="maximum tokens of prompt and response together; sent to Ollama "
         "(num_ctx) with every request, because Ollama silently truncates longer prompts")  # fmt: skip
-    max_output_tokens: int = Field(default=4_096, ge=1, description="maximum tokens of a response, including thinking")
+    max_output_tokens: int = Field(
+        default_factory=_default_output,
+        ge=1,
+        description="maximum tokens of a response, including thinking; by default a quarter of `context_window`, at "
+        "most 4,096")  # fmt: skip
     think: bool | Literal["low", "medium", "high"] | None = Field(
         default=None, description="whether, or how much, the model thinks before it answers: `false`, `true`, `low`, "
         "`medium` or `high`; without it, the endpoint decides. Sent to Ollama as `think`, to `openai` as "

@@ -239,7 +239,7 @@ def exchange_of(answer: Answer) -> Exchange:
     """Return the question of a run, as completed, and its answer with the documents that it cites."""
     full = tuple(_in_full(answer))
     few = "" if any(answer.short in text for text in full) else in_few_words(answer)
-    said = "\n".join(filter(None, (few, *full, *_cited_documents(answer))))
+    said = "\n".join(filter(None, (f"{few}:" if full and few else few, *full, *_cited_documents(answer))))
     return Exchange.in_short(answer.completed_question or answer.question, said)
 
 

@@ -16,6 +16,7 @@ from multi_agent.grounding.terms import words_of
 from multi_agent.grounding.written_answer import NOT_ANSWERED
 from multi_agent.library import CatalogueEntry
 from multi_agent.prompts.show_dates import show_dates
+from multi_agent.prompts.show_passages import LEFT_OUT
 from multi_agent.values.answer import (
     Answer,
     Computed,
@@ -242,7 +243,7 @@ class AnswerBuilder:
         names, dates = _document_names(synthesis), show_dates(context.chunks)
         reason = _said(context, synthesis) if is_answered else synthesis.reasoning
         plain = self._answer(status, reason, context, synthesis)
-        left_out = (*_left_out(plain.coverage), *dict.fromkeys(note.text for note in context.notes if note.gap))
+        left_out = tuple(_left_out(plain.coverage, context))
         return plain.model_copy(
             update={
                 "checks": synthesis.reasoning,
@@ -312,10 +313,14 @@ def _names(entries: Sequence[CatalogueEntry]) -> str:
     return ", ".join(entry.name for entry in entries[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _left_out(coverage: Coverage) -> tuple[str, ...]:
-    """Return how many documents were read completely, if a scan left some out."""
-    total = coverage.documents_total
-    return (f"only {coverage.scanned} of {count(total, 'document')} read completely",) if coverage.partial else ()
+def _left_out(coverage: Coverage, context: ResearchContext) -> Iterator[str]:
+    """Yield what was not read: documents that a scan skipped, parts of passages, and gaps that agents reported."""
+    if coverage.partial:
+        yield f"only {coverage.scanned} of {count(coverage.documents_total, 'document')} read completely"
+    for name, times in Counter(chunk.name for chunk in context.chunks if LEFT_OUT in chunk.metadata).items():
+        passages = f"{count(times, 'passage')} of {name}"
+        yield f"only the beginning of {passages} read, as a call holds no more (`research.tokens_per_call`)"
+    yield from dict.fromkeys(note.text for note in context.notes if note.gap)
 
 
 def _said(context: ResearchContext, answer: Synthesis) -> str:

@@ -160,7 +160,7 @@ class Attempts:
 def _from_notes(context: ResearchContext, *, talks: bool) -> Synthesis:
     """Return the notes or reasoning of a directly asked agent that writes no answer, as unsupported claims.
 
-    The words of an agent whose card has ``talks`` are an answer without claims.
+    If the card of the agent has ``talks``, its reply is the answer and has no claims.
     """
     texts = [note.text for note in context.notes] or [
         message.content for message in context.messages if message.type == "reasoning_shared"

@@ -149,7 +149,8 @@ class Run:
         listed = catalogue if "documents" in self._request.sources else ()
         documents = DocumentList(self._dependencies.library, listed, question, limit)
         planning = self._planning("Planner", documents, remembered, self._dependencies.registry)
-        planner = Planner(**planning, retries=self._dependencies.settings.plan_retries)
+        settings = self._dependencies.settings
+        planner = Planner(**planning, retries=settings.plan_retries, tokens=settings.planner_tokens)
         if report := self._request.report:
             return await self._report(report, documents, planner)
         try:

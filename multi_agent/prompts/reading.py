@@ -4,10 +4,12 @@ Search works best on small passages, but a row needs its table and a sentence it
 the token budget, so that documents of lower rank are read, too. The passages around them take the rest.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
 
 from base.tokens import estimate_tokens
 from multi_agent.library import Library
+from multi_agent.prompts.show_passages import fitted
 from vectorstore.models import Chunk
 
 _REACH = 12
@@ -26,21 +28,25 @@ def read_around(
 ) -> tuple[Chunk, ...]:
     """Return the found passages, best first, each followed by the passages around it.
 
-    ``found`` is ranked, best first. The passages have at most ``tokens`` tokens together, by Candor's estimate; the
-    best one is always among them. Passages with the same text are returned once, and none that a copy of its document
-    contains.
+    ``found`` is ranked, best first. The passages have at most ``tokens`` tokens together, by Candor's estimate. A found
+    passage that could never fit is cut. Passages with the same text are returned once, and none that a copy of its
+    document contains.
     """
     reading = _Reading(tokens)
-    best = _distinct(found)
-    for chunk in best:
+    for chunk in found:
         reading.add(chunk, chunk, found_share)
     near = {(each.document_id, each.version, each.index): each for each in library.around(reading.found, _REACH)}
     for chunk in reading.found:
         for each in _around(chunk, near):
             reading.add(each, chunk)
-    for chunk in best:
+    for chunk in found:
         reading.add(chunk, chunk)
     return reading.passages
+
+
+def in_turn(*ranked: Sequence[Chunk]) -> Iterator[Chunk]:
+    """Yield the first passage of each ranking, then the second of each, and so on."""
+    return filter(None, chain.from_iterable(zip_longest(*ranked)))
 
 
 class _Reading:
@@ -63,9 +69,11 @@ class _Reading:
 
     def add(self, chunk: Chunk, reason: Chunk, share: float = 1) -> None:
         """Add the passage unless its text is known or it does not fit into this share of the budget."""
-        size, text = estimate_tokens(chunk.reading_text), _words(chunk)
-        fits = self._left - size >= (1 - share) * self._tokens
-        if not self._is_known(text, chunk.title) and (fits or not self._groups):
+        text, room = _words(chunk), self._left - (1 - share) * self._tokens
+        if chunk is reason and (share == 1 or not self._groups) and estimate_tokens(chunk.reading_text) > self._tokens:
+            chunk = fitted(chunk, room)
+        size = estimate_tokens(chunk.reading_text)
+        if not self._is_known(text, chunk.title) and chunk.text and (size <= room or not self._groups):
             self._texts[text] = chunk.title
             self._left -= size
             self._groups.setdefault(reason.id, []).append(chunk)
@@ -73,13 +81,6 @@ class _Reading:
     def _is_known(self, text: str, title: str) -> bool:
         """Return whether the text was added, or is a part of an added one from a document of the same title."""
         return text in self._texts or any(title == each and text in longer for longer, each in self._texts.items())
-
-
-def _distinct(chunks: Iterable[Chunk]) -> list[Chunk]:
-    unique: dict[str, Chunk] = {}
-    for chunk in chunks:
-        unique.setdefault(_words(chunk), chunk)
-    return list(unique.values())
 
 
 def _words(chunk: Chunk) -> str:

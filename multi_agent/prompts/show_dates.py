@@ -38,9 +38,6 @@ class _Date(NamedTuple):
         return f"{self.word} {self.day}" if self.day else ""
 
 
-_UNKNOWN = _Date("", "")
-
-
 def show_dates(chunks: Sequence[Chunk]) -> Mapping[str, str]:
     """Return the date of each document of a prompt and the versions that it replaces, by document id."""
     first: dict[str, Chunk] = {}
@@ -49,10 +46,7 @@ def show_dates(chunks: Sequence[Chunk]) -> Mapping[str, str]:
     shared = len({chunk.metadata.get(FILE_DATE) for chunk in first.values()}) == 1
     dates = {document: _date_of(chunk, with_file=not shared) for document, chunk in first.items()}
     replaced = _replaced(chunks, first, dates)
-    return {
-        document: ", ".join(filter(None, (str(dates[document]), _show_replaced(replaced.get(document, ())))))
-        for document in first
-    }
+    return {document: ", ".join(filter(None, (str(dates[document]), replaced.get(document, "")))) for document in first}
 
 
 def show_date(chunk: Chunk) -> str:
@@ -61,24 +55,17 @@ def show_date(chunk: Chunk) -> str:
 
 
 def _date_of(chunk: Chunk, *, with_file: bool) -> _Date:
-    for name, word in (*_STATED, *_SAVED):
-        value = str(chunk.metadata.get(name, ""))
-        if (name, word) in _STATED and value:
+    for name, word in _STATED:
+        if value := str(chunk.metadata.get(name, "")):
             return _Date(value, word)
-        if day := _DAY.match(value):
+    for name, word in _SAVED:
+        if day := _DAY.match(str(chunk.metadata.get(name, ""))):
             return _Date(day[0], word)
-    day_of_file = str(chunk.metadata.get(FILE_DATE, "")) if with_file else ""
-    return _Date(day_of_file, "file of") if day_of_file else _UNKNOWN
+    return _Date(str(chunk.metadata.get(FILE_DATE, "")) if with_file else "", "file of")
 
 
-def _show_replaced(names: Sequence[str]) -> str:
-    return f"a newer version of {' and '.join(names)}" if names else ""
-
-
-def _replaced(
-    chunks: Iterable[Chunk], first: Mapping[str, Chunk], dates: Mapping[str, _Date]
-) -> dict[str, tuple[str, ...]]:
-    """Return the names of the versions that each document replaces, oldest first."""
+def _replaced(chunks: Iterable[Chunk], first: Mapping[str, Chunk], dates: Mapping[str, _Date]) -> dict[str, str]:
+    """Return a phrase for each document that replaces others. It names them, oldest first."""
     oldest_first = sorted(first, key=lambda each: (dates[each].day, _numbers(first[each])))
     named_alike = [pair for pair in combinations(oldest_first, 2) if _are_named_alike(*map(first.__getitem__, pair))]
     named = Counter(document for pair in named_alike for document in pair)
@@ -92,7 +79,7 @@ def _replaced(
         alike = not is_series and _say_nearly_the_same(passages[one], passages[other])
         if alike and _is_older(one, other, first, dates):
             replaced.setdefault(other, []).append(first[one].name)
-    return {document: tuple(names) for document, names in replaced.items()}
+    return {document: f"a newer version of {' and '.join(names)}" for document, names in replaced.items()}
 
 
 def _are_named_alike(one: Chunk, other: Chunk) -> bool:

@@ -13,14 +13,14 @@ from base.counts import count
 from base.tokens import estimate_tokens
 from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import OUTSIDE, show_words
-from multi_agent.prompts.show_passages import show_location
+from multi_agent.prompts.show_passages import fitted, show_location
 from multi_agent.records.table import locate_records
 from multi_agent.values.answer import in_short
 from multi_agent.values.context import Claim, Computation, Evidence, Finding, ResearchContext
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _FLAWS_SHOWN = 5
-_TOKENS = 1000  # of the rows of one computation over the collection itself
+_TOKENS = 1000  # of the rows of one computation over the collection itself, and of a passage with its column headings
 
 
 def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
@@ -43,7 +43,7 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
         return "There is none: no passage was read, the computations answer alone."
     if not context.evidence:
         return "There is none: no quote that bears on the question was found in what was read."
-    chunks = {chunk.id: chunk for chunk in context.chunks}
+    chunks = {chunk.id: fitted(chunk, _TOKENS) for chunk in context.chunks}
     lines: list[str] = []
     table = ""
     dates = dict(show_dates([chunks[item.chunk_id] for item in shown]))

@@ -9,6 +9,7 @@ next to the question. If many calls read all passages, documents are sorted by n
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from html import unescape
 from typing import NamedTuple, TypeVar
@@ -23,6 +24,8 @@ T = TypeVar("T")
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LONGEST_HEADING = 8  # words
 _HEADINGS = 6  # units at the beginning of a passage that may be its title and headings
+LEFT_OUT = "read_in_part"
+"""The metadata of a passage that was cut to fit into a call."""
 
 
 class Unit(NamedTuple):
@@ -201,14 +204,14 @@ def bullets(items: Sequence[str]) -> str:
     return "\n".join(f"- {item}" for item in items) or "-"
 
 
-def pack_passages(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterator[tuple[Chunk, ...]]:
+def pack_passages(chunks: Sequence[Chunk], *, most: int, tokens: float) -> Iterator[tuple[Chunk, ...]]:
     """Yield the chunks in groups of at most ``most`` chunks and about ``tokens`` tokens, in order.
 
-    A chunk over the limit forms its own group.
+    A chunk over the limit is cut and forms its own group.
     """
     pack: list[Chunk] = []
     used = 0
-    for chunk in chunks:
+    for chunk in (fitted(each, tokens) for each in chunks):
         size = estimate_tokens(chunk.reading_text)
         if pack and (len(pack) == most or used + size > tokens):
             yield tuple(pack)
@@ -219,9 +222,26 @@ def pack_passages(chunks: Sequence[Chunk], *, most: int, tokens: int) -> Iterato
         yield tuple(pack)
 
 
-def sort_passages(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
-    """Return the chunks sorted by document and position."""
-    return tuple(sorted(chunks, key=lambda chunk: (chunk.name, chunk.index)))
+def fitted(chunk: Chunk, tokens: float) -> Chunk:
+    """Return the passage, or its beginning if it has more tokens. The header of its table takes at most half."""
+    if estimate_tokens(chunk.reading_text) <= tokens:
+        return chunk
+    header = chunk.header
+    if header:
+        above = _beginning(header.text, tokens / 2)
+        header = header.model_copy(update={"text": above, "end": header.start + len(above)})
+        tokens -= estimate_tokens(f"{above}\n")
+    text = _beginning(chunk.text, tokens)
+    metadata = {**chunk.metadata, LEFT_OUT: True}
+    end = chunk.start + len(text)
+    return chunk.model_copy(update={"text": text, "end": end, "header": header, "metadata": metadata})
+
+
+def _beginning(text: str, tokens: float) -> str:
+    """Return the whole words at the beginning that have at most this number of tokens."""
+    most = bisect_right(range(1, len(text) + 1), tokens, key=lambda end: estimate_tokens(text[:end]))
+    words = text[: max(text.rfind(sign, 0, most) for sign in " \n\t|") + 1] if most < len(text) else ""
+    return words if words.strip() else text[:most]
 
 
 def best_document_last(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
@@ -237,15 +257,19 @@ def best_document_last(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
     return tuple(chunk for each in ordered for chunk in each)
 
 
-def sample_passages(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:
-    """Return at most ``most`` chunks, in order. Half of them are the best of ``ranking``, others are evenly spaced."""
-    if len(chunks) <= most:
-        return tuple(chunks)
+def sample_passages(chunks: Sequence[Chunk], ranking: Sequence[str], most: int, tokens: float) -> tuple[Chunk, ...]:
+    """Return at most ``most`` chunks that fit into ``tokens`` tokens together, in order.
+
+    The best of ``ranking`` come first, others are evenly spaced. A single chunk over the limit is cut.
+    """
     ids = {chunk.id for chunk in chunks}
     best = [chunk_id for chunk_id in ranking if chunk_id in ids][:most]
     others = [chunk for chunk in chunks if chunk.id not in best]
     chosen = {*best, *(chunk.id for chunk in pick_evenly(others, most - len(best)))}
-    return tuple(chunk for chunk in chunks if chunk.id in chosen)
+    sample = tuple(fitted(chunk, tokens) for chunk in chunks if chunk.id in chosen)
+    if len(sample) > 1 and sum(estimate_tokens(chunk.reading_text) for chunk in sample) > tokens:
+        return sample_passages(chunks, ranking, len(sample) - 1, tokens)
+    return sample
 
 
 def unread_passages(chunks: Sequence[Chunk], read: Collection[str]) -> tuple[Chunk, ...]:

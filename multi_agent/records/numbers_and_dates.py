@@ -23,7 +23,7 @@ _SCIENTIFIC = re.compile(r"[0-9](?:\.[0-9]+)?[eE][+-]?[0-9]{1,3}")
 
 _NUMBER = re.compile(
     r"(?P<sign>[-−]?)(?P<digits>(?<!\w)\d{1,3}(?: \d{3})+(?!\d)|\d(?:[\d.,'’\u00a0\u202f]*\d)?)"
-    r"[ \u00a0]?(?P<scale>[^\W\d_]+)?"
+    r"[ \u00a0]?(?P<scale>[^\W\d_]+|(?P<currency>[^\w\s]?) ?['’]000\b)?"
 )
 # Short scale, as in English and in financial reports.
 _SCALES = {
@@ -86,8 +86,9 @@ def find_amounts(text: str) -> Iterator[Amount]:
         joined = match.start() > 0 and text[match.start() - 1].isalnum()
         sign = -1 if match["sign"] and not joined else 1
         scale = (match["scale"] or "").lower()
-        digits = _SCALES.get(scale)
-        suffix = text[match.end("digits" if digits is None else "scale") :].strip(" \u00a0.")
+        digits = _SCALES.get("k" if scale.endswith("000") else scale)  # "23,410 £'000", as in a table header
+        after = text[match.end("digits" if digits is None else "scale") :].strip(" \u00a0.")
+        suffix = (match["currency"] or "") + after
         if values := read_number(match["digits"]):
             powers = {digits or 0, _LETTERS.get(scale, digits or 0)}
             yield Amount(frozenset(sign * value * Decimal(10) ** power for value in values for power in powers), suffix)

@@ -22,6 +22,8 @@ T = TypeVar("T")
 ORIGIN = ("record", "document", "page")
 """Columns with the source of a record; the other columns are its fields."""
 
+_LIST = "list"
+_OF_LIST = "list of the row. Columns of other lists are NULL. Join lists by their items"
 _SHOWN = 80  # characters of a value in a flaw
 _MAX_DIGITS = 30  # of the 38 of a DECIMAL; the others are left for sums
 _BOOLEAN = TypeAdapter(bool)
@@ -51,7 +53,10 @@ class Column(FrozenModel):
 
 
 class RecordTable(FrozenModel):
-    """All records with the current fields and with verified evidence. Row ``i`` is record ``i + 1``."""
+    """All records with verified evidence that have the current fields or are of a list.
+
+    Row ``i`` is record ``i + 1``.
+    """
 
     columns: tuple[Column, ...]
     evidence: tuple[Evidence, ...]
@@ -90,19 +95,22 @@ def locate_records(context: ResearchContext) -> list[Row]:
 
 
 def current_records(context: ResearchContext) -> list[Row]:
-    """Return the records with evidence whose fields are exactly the current record fields."""
-    names = {field.name for field in context.record_fields}
-    return [row for row in locate_records(context) if row.record.values.keys() == names]
+    """Return the records with evidence that have exactly the current record fields or belong to a list."""
+    names, lists = {field.name for field in context.record_fields}, {each.step for each in context.lists}
+    return [row for row in locate_records(context) if row.record.list in lists or row.record.values.keys() == names]
 
 
 def build_table(context: ResearchContext) -> RecordTable:
     """Return the records as a table: record, document and page, then the fields, then texts of flawed values."""
-    fields, rows = context.record_fields, current_records(context)
+    fields, rows = _fields(context), current_records(context)
     evidence = tuple(row.evidence for row in rows)
     columns, flaws = list(_origin_columns(evidence)), []
+    if len({row.record.list for row in rows}) > 1:
+        lists = tuple(row.record.list or None for row in rows)
+        columns.append(Column(name=_LIST, type="VARCHAR", meaning=_OF_LIST, values=lists))
     for field in fields:
         name = _unused_name(field.name, "_value", columns)
-        column, unfit = _typed_column(field, name, [row.record.values[field.name] for row in rows], evidence)
+        column, unfit = _typed_column(field, name, [row.record.values.get(field.name) for row in rows], evidence)
         columns.append(column)
         flaws.extend(unfit)
     for column in tuple(columns):
@@ -113,6 +121,22 @@ def build_table(context: ResearchContext) -> RecordTable:
     return RecordTable(
         columns=tuple(columns), evidence=evidence, further=further, flaws=tuple(flaws), left_out=left_out
     )
+
+
+def _fields(context: ResearchContext) -> list[RecordField]:
+    """Return the current fields and those of all lists. A field that lists define differently becomes a text field."""
+    named: dict[str, list[RecordField]] = {}
+    for field in (*context.record_fields, *(field for each in context.lists for field in each.fields)):
+        if field not in named.setdefault(field.name, []):
+            named[field.name].append(field)
+    return [
+        RecordField(
+            name=name,
+            type=alike[0].type if len({field.type for field in alike}) == 1 else "text",
+            meaning="; or ".join(field.meaning for field in alike),
+        )
+        for name, alike in named.items()
+    ]
 
 
 def _origin_columns(evidence: Sequence[Evidence]) -> tuple[Column, ...]:

@@ -67,6 +67,9 @@ class ResearchSettings(SettingsGroup):
     passages_per_call: int = Field(default=12, ge=1, description="maximum passages per call of the Extractor")
     tokens_per_call: int = Field(default=2730, ge=200, description="maximum tokens of passages per call; by "
         "default, a sixth of the model's context window, at most 16,000")  # fmt: skip
+    planner_tokens: int = Field(default=11_059, ge=1, description="tokens that a prompt of the planner should have at "
+        "most, or it shows no examples, fewer documents and agents; by default 90 % of what `max_output_tokens` leaves "
+        "of its model's context window")  # fmt: skip
     scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; a larger scan is an error")
     step_timeout_s: float = Field(default=900, gt=0, description="maximum seconds of one step")
     max_revisions: int = Field(default=2, ge=0, description="maximum revisions of a plan if something is missing")
@@ -99,13 +102,17 @@ class ResearchSettings(SettingsGroup):
     rerank: RerankSettings = RerankSettings()
     _derived: frozenset[str] = PrivateAttr(default=frozenset())
 
-    def for_window(self, context_window: int) -> Self:
-        """Return a copy that derives the unset limits per call from the model's context window, in tokens."""
+    def for_window(self, context_window: int, planner_room: int) -> Self:
+        """Return a copy that derives the unset limits per call from the model's context window, in tokens.
+
+        ``planner_room`` is what the window of the planner's model leaves for a prompt. Corrections lengthen the prompt.
+        """
         given = self.model_fields_set - self._derived
         tokens = max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))
         tokens = self.tokens_per_call if "tokens_per_call" in given else tokens
         derived = {
             "tokens_per_call": tokens,
+            "planner_tokens": max(1, planner_room * 9 // 10),
             "reader_passages": max(1, tokens // _TOKENS_PER_FOUND_PASSAGE),
             "pictures_per_call": max(1, min(context_window // _TOKENS_PER_PICTURE, _MOST_PICTURES)),
         }

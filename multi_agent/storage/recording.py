@@ -8,6 +8,7 @@ from itertools import pairwise
 import sqlalchemy as sql
 from pydantic import Field
 
+from base.bin import Kind, kept
 from base.database import SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import RunExists, RunNotStored, RunUnderWay
@@ -109,7 +110,7 @@ class RunArchive(SqlStore):
         row = run.model_dump(include=_COPIED) | {"started_at": run.started_at.astimezone(UTC)} | answer_columns(answer)
         with self._engine.begin() as connection:
             if connection.execute(sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run.run_id)).first():
-                raise RunExists(f"Run {run.run_id!r} is already stored here. Nothing was changed.")
+                raise RunExists(f"Run {run.run_id!r} is already stored here, or in the bin. Nothing was changed.")
             row["environment"] = keep_environment(connection, recording.environment) if recording.environment else ""
             connection.execute(RUNS.insert(), row)
             for table, rows in (
@@ -123,9 +124,10 @@ class RunArchive(SqlStore):
             store_size(connection, run.run_id)
 
     def usage(self, among: Set[str] | None = None) -> StoredRuns:
-        """Return the number and the size of the runs over these collections. None means all."""
+        """Return the number and the size of the runs over these collections, without the bin. None means all."""
         size = sql.func.coalesce(sql.func.sum(RUNS.c.size), 0)
-        query = sql.select(sql.func.count().label("runs"), size.label("bytes")).where(within(RUNS.c.collection, among))
+        query = sql.select(sql.func.count().label("runs"), size.label("bytes"))
+        query = query.where(within(RUNS.c.collection, among), kept(Kind.RUN, RUNS.c.run_id))
         [row] = self._select(query)
         return StoredRuns(runs=row.runs, bytes=int(row.bytes))
 

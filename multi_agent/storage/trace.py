@@ -11,6 +11,7 @@ from textwrap import shorten
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
+from base.bin import Kind, kept
 from base.database import SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import RunNotFound, RunUnderWay
@@ -203,7 +204,8 @@ class Trace(SqlStore):
     def counts(self) -> dict[RunState, int]:
         """Return the number of runs in each state."""
         self._mark_interrupted()
-        rows = self._select(sql.select(RUNS.c.status, sql.func.count().label("runs")).group_by(RUNS.c.status))
+        counted = sql.select(RUNS.c.status, sql.func.count().label("runs")).where(_within(None))
+        rows = self._select(counted.group_by(RUNS.c.status))
         return {RunState(row.status): row.runs for row in rows}
 
     def tokens_since(self, key: str, since: datetime) -> int:
@@ -238,7 +240,11 @@ class Trace(SqlStore):
 
     def continued_by(self, run_id: str) -> list[RunSummary]:
         """Return the runs that continue the conversation of this run, oldest first."""
-        query = sql.select(*_SUMMARY).where(RUNS.c.continues == run_id).order_by(RUNS.c.started_at, RUNS.c.run_id)
+        query = (
+            sql.select(*_SUMMARY)
+            .where(_within(None), RUNS.c.continues == run_id)
+            .order_by(RUNS.c.started_at, RUNS.c.run_id)
+        )
         return [_summary(row) for row in self._select(query)]
 
     def answer(self, run_id: str) -> Answer:
@@ -329,7 +335,7 @@ class SqlJournal(SqlStore):
 
 
 def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
-    return within(RUNS.c.collection, among)
+    return sql.and_(within(RUNS.c.collection, among), kept(Kind.RUN, RUNS.c.run_id))
 
 
 def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:

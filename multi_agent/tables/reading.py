@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain, zip_longest
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,13 +22,13 @@ from multi_agent.grounding.support import PICTURED, SupportRules, mark_pictured
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.model import LLM, Message, Usage
 from multi_agent.prompt import Prompt
-from multi_agent.prompts.reading import read_around
+from multi_agent.prompts.reading import in_turn, read_around
 from multi_agent.prompts.show_outside import defuse
-from multi_agent.prompts.show_passages import Unit, number_units, show_units
+from multi_agent.prompts.show_passages import LEFT_OUT, Unit, number_units, show_units
 from multi_agent.tables.typed_values import has_date, has_number, may_have_number, read_value
 from multi_agent.tables.values import Cell, CellStatus, Column, ColumnType, Value
 from multi_agent.values.context import Evidence
-from vectorstore.models import Chunk
+from vectorstore.models import Chunk, ChunkKind, Hit
 
 COLUMNS_PER_CALL = 8
 """Maximum. A call with fewer tokens has one column per ``_TOKENS_PER_COLUMN``."""
@@ -103,7 +102,7 @@ class CellReader:
         answers = {answer.column: answer for answer in completion.value.answers}
         return _with_usage(
             [
-                self._answered(wanted, column, answers.get(number), units, _coverage(wanted.entry, len(chunks)))
+                self._answered(wanted, column, answers.get(number), units, _coverage(wanted.entry, chunks))
                 for number, column in enumerate(wanted.columns, start=1)
             ],
             completion.usage,
@@ -123,9 +122,8 @@ class CellReader:
         self, wanted: OpenCells, documents: Sequence[str], about: str, first: Sequence[Chunk]
     ) -> tuple[Chunk, ...]:
         queries = (f"{about}{column.question}" for column in wanted.columns)
-        searches = (self.library.search([query], self.found, documents) for query in queries)
-        ranked = filter(None, chain.from_iterable(zip_longest(*searches)))
-        found = {chunk.id: chunk for chunk in (*first, *(hit.chunk for hit in ranked))}
+        searches = (_tables_and_text(self.library.search([query], self.found, documents)) for query in queries)
+        found = {chunk.id: chunk for chunk in (*first, *in_turn(*searches))}
         read = read_around(tuple(found.values()), self.library, self.tokens)
         return tuple(sorted(read, key=lambda chunk: (chunk.name, chunk.index)))
 
@@ -250,6 +248,17 @@ class _Check:
         return mark_pictured(rules.judge(Statement(f"{self.column.name}: {value}", cited)), rules)
 
 
+def _tables_and_text(hits: Sequence[Hit]) -> list[Chunk]:
+    """Return the found passages, alternating between tables and text.
+
+    A search for a figure ranks sentences about the figure above the table that contains it.
+    """
+    tables, text = list[Chunk](), list[Chunk]()
+    for chunk in (hit.chunk for hit in hits):
+        (tables if chunk.kind is ChunkKind.TABLE or chunk.header else text).append(chunk)
+    return list(in_turn(tables, text))
+
+
 def _compare_number(value: float, column: Column, quotes: Sequence[str]) -> str:
     if has_number(value, column, quotes):
         return _HAS_FIGURE
@@ -258,8 +267,9 @@ def _compare_number(value: float, column: Column, quotes: Sequence[str]) -> str:
     raise TableError("Its quotes do not have the figure.")
 
 
-def _coverage(entry: CatalogueEntry, read: int) -> str:
-    """Return how much of a document was read, unless it is all of it."""
+def _coverage(entry: CatalogueEntry, chunks: Sequence[Chunk]) -> str:
+    """Return how much of a document was read, unless it is all of it. Passages that were cut do not count."""
+    read = sum(LEFT_OUT not in chunk.metadata for chunk in chunks)
     return f" ({read} of {entry.chunks} passages were read.)" if read < entry.chunks else ""
 
 

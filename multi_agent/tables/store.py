@@ -8,6 +8,7 @@ from datetime import datetime
 import sqlalchemy as sql
 from sqlalchemy.exc import IntegrityError
 
+from base.bin import Kind, kept
 from base.database import METADATA, SqlStore
 from multi_agent.errors import NameTaken, TableNotFound
 from multi_agent.tables.values import Cell, Table
@@ -20,6 +21,8 @@ _tables = sql.Table(
     sql.Column("created_at", sql.DateTime(timezone=True), nullable=False),
     sql.Column("spec", sql.JSON, nullable=False),
 )
+
+_KEPT = kept(Kind.TABLE, _tables.c.name)
 
 _cells = sql.Table(
     "document_table_cells",
@@ -41,8 +44,10 @@ class TableStore(SqlStore):
             with self._engine.begin() as connection:
                 connection.execute(_tables.insert(), row | {"spec": table.model_dump(mode="json")})
         except IntegrityError as error:
-            taken = NameTaken(f"There is a table {table.name!r} already.")
-            raise taken.with_command("Choose another name, or remove it with `candor table drop`.") from error
+            kept = any(each.name == table.name for each in self.list())
+            taken = NameTaken(f"A table {table.name!r} {'exists' if kept else 'is in the bin'}.")
+            remove = f"candor table drop {table.name} --now" if kept else f"candor bin empty {table.name}"
+            raise taken.with_command(f"Choose another name, or remove it with `{remove}`.") from error
 
     def change(self, table: Table) -> None:
         """Replace the stored table of this name. Its cells stay."""
@@ -52,7 +57,7 @@ class TableStore(SqlStore):
 
     def get(self, name: str) -> Table:
         """Return a table. Raises TableNotFound."""
-        found = self._select(sql.select(_tables.c.spec).where(_tables.c.name == name))
+        found = self._select(sql.select(_tables.c.spec).where(_tables.c.name == name, _KEPT))
         if not found:
             error = TableNotFound(f"There is no table {name!r}.")
             raise error.with_command("`candor table list` lists the tables.")
@@ -61,7 +66,8 @@ class TableStore(SqlStore):
     def list(self) -> tuple[Table, ...]:
         """Return all tables, sorted by name."""
         return tuple(
-            Table.model_validate(row.spec) for row in self._select(sql.select(_tables.c.spec).order_by(_tables.c.name))
+            Table.model_validate(row.spec)
+            for row in self._select(sql.select(_tables.c.spec).where(_KEPT).order_by(_tables.c.name))
         )
 
     def cells(self, name: str) -> tuple[Cell, ...]:

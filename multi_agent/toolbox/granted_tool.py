@@ -24,6 +24,7 @@ import httpx
 from pydantic import BaseModel
 
 from multi_agent.errors import AgentError, ToolError
+from multi_agent.grounding.terms import without_own
 from multi_agent.llm.wrappers.journal import Occurrences
 from multi_agent.settings.research import Source
 from multi_agent.settings.tools import ToolSettings
@@ -223,8 +224,11 @@ class GrantedTool:
         text, passages = readable(result.text), result.passages
         if refused := {source_of(chunk.origin) for chunk in passages} - {*self._context.sources}:
             raise ToolError(f"It returned {', '.join(sorted(refused))}, which this run may not use (`--sources`).")
-        if self.card.source == "tools" and result.proves and not passages and text.strip():
-            passages = (tool_passage(entry.tool, entry.arguments, text),)
+        if self.card.source == "tools" and result.proves and not passages:
+            made = self._context.calls.entries(self._context.run_id)
+            given = (said for call in (*made, entry) for said in _texts_in(call.arguments))
+            found = without_own(text, given, (p.text for call in made if call.result for p in call.result.passages))
+            passages = (tool_passage(entry.tool, entry.arguments, found),) if found.strip() else ()
         return result.model_copy(update={"text": text, "passages": passages})
 
     async def _call_with_timeout(self, given: BaseModel) -> ToolResult:
@@ -240,6 +244,15 @@ class GrantedTool:
         # Tools may be third-party code, so any exception is a failure of this call.
         except Exception as error:
             raise ToolError(f"{type(error).__name__}: {error}") from error
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Yield the texts and figures of arguments, at any depth."""
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(each)
+    else:
+        yield str(value)
 
 
 class OfferedTool(Protocol):

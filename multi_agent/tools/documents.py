@@ -10,7 +10,7 @@ from pydantic import Field
 from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.library import Library
-from multi_agent.prompts.show_passages import sort_passages
+from multi_agent.prompts.show_passages import pack_passages
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.tool import KitTool, ToolCard, ToolResult
 from vectorstore.models import Chunk
@@ -50,20 +50,8 @@ def read_on(chunks: Sequence[Chunk], start: int, settings: ToolSettings, name: s
     """
     if start > len(chunks):
         raise ToolError(f"{name} has only {len(chunks)} passages.")
-    shown = fit_passages(chunks[start - 1 :], settings.result_characters)
+    shown = next(pack_passages(chunks[start - 1 :], most=len(chunks), tokens=settings.result_characters / 3))
     return shown, start + len(shown) - 1
-
-
-def fit_passages(chunks: Sequence[Chunk], characters: int) -> tuple[Chunk, ...]:
-    """Return the first chunks with at most ``characters`` characters together, and at least one chunk."""
-    shown: list[Chunk] = []
-    used = 0
-    for chunk in chunks:
-        used += len(chunk.reading_text)
-        if shown and used > characters:
-            break
-        shown.append(chunk)
-    return tuple(shown)
 
 
 def _passages(library: Library, document: str) -> list[Chunk]:
@@ -100,6 +88,7 @@ class SearchDocuments(KitTool):
         found = [hit.chunk for hit in hits]
         if not found:
             return ToolResult(text="Nothing was found.")
-        shown = sort_passages(fit_passages(found, self._kit.settings.result_characters))
+        fitting = next(pack_passages(found, most=len(found), tokens=self._kit.settings.result_characters / 3))
+        shown = tuple(sorted(fitting, key=lambda chunk: (chunk.name, chunk.index)))
         left_out = f"{len(found) - len(shown)} more were found; search for less to see them."
         return ToolResult(text=left_out if len(shown) < len(found) else "", passages=shown)

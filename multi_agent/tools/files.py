@@ -36,7 +36,7 @@ class ListFiles(KitTool):
 
     async def __call__(self, given: Nothing) -> ToolResult:
         lines = [f"{name}: {self._kit.sandbox.size(name)} bytes" for name in self._kit.sandbox.names()]
-        return ToolResult(text="\n".join(lines) or "There are no files yet.")
+        return ToolResult(text="\n".join(lines) or "There are no files yet.", proves=False)  # the model named them
 
 
 class FileToRead(FrozenModel):

@@ -298,14 +298,19 @@ def nearest_of(synthesis: Synthesis) -> Nearest | None:
     return Nearest(answer=synthesis.short, difference="; ".join(synthesis.missing))
 
 
+def _said(synthesis: Synthesis) -> str:
+    """Return the texts of the claims, without marks: prompts have numbers of their own."""
+    return " ".join(claim.text for claim in synthesis.claims)
+
+
 def in_short(synthesis: Synthesis) -> str:
     """Return the answer in one line; if insufficient, the nearest one, why it was refused, or what is missing."""
     if synthesis.sufficient:
-        return synthesis.short or synthesis.text
+        return synthesis.short or _said(synthesis)
     if synthesis.clarification:
         return f"unclear: {synthesis.clarification.question}"
     if status_of(synthesis) is Status.PARTIAL:
-        return f"in part: {synthesis.short or synthesis.text} ({'; '.join(map(str, synthesis.parts))})"
+        return f"in part: {synthesis.short or _said(synthesis)} ({'; '.join(map(str, synthesis.parts))})"
     if nearest := nearest_of(synthesis):
         return f"not found; closest: {nearest}"
     if synthesis.claims:

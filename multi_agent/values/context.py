@@ -120,6 +120,14 @@ class Record(FrozenModel):
     start: int
     end: int
     also: tuple[tuple[str, int, int], ...] = Field(default=(), description="passages and spans of further values")
+    list: str = Field(default="", description="step that read it for an item of a list; empty if it was extracted")
+
+
+class RecordList(FrozenModel):
+    """The columns of the records that a step wrote for the items of a list."""
+
+    step: str
+    fields: tuple[RecordField, ...]
 
 
 class Computation(FrozenModel):
@@ -174,11 +182,10 @@ class Claim(FrozenModel):
 
     @property
     def marked(self) -> str:
-        """The text, followed by its reference marks or [unsupported]."""
-        if not self.stands:
-            return f"{self.text.rstrip()} [{self.remark}]"
+        """The text with its reference marks, if it stands, and its remark, such as [not checked]."""
         marks = [f"[{number}]" for number in self.evidence] + [f"[C{number}]" for number in self.computations]
-        return f"{self.text.rstrip()} {''.join(marks)}"
+        remark = f"[{self.remark}]" if self.remark else ""
+        return " ".join(filter(None, (self.text.rstrip(), "".join(marks) if self.stands else "", remark)))
 
 
 Layout = Literal["prose", "list", "numbered_list"]
@@ -244,7 +251,7 @@ class Synthesis(FrozenModel):
 
     @property
     def text(self) -> str:
-        """The claims as one text in the chosen layout, each followed by its reference marks or [unsupported].
+        """The claims as one text in the chosen layout, each with its reference marks and remark.
 
         If there are no claims, the short form of a sufficient answer, which the question defines for an empty result.
         """
@@ -329,6 +336,7 @@ class Contents(FrozenModel):
     inspection: Inspection | None = Field(default=None, description="format, structure and quality of the passages")
     strategies: tuple[Strategy, ...] = Field(default=(), description="how to find the answer in the passages")
     record_fields: tuple[RecordField, ...] = Field(default=(), description="columns of the records to extract")
+    lists: tuple[RecordList, ...] = Field(default=(), description="lists whose items were read, with their columns")
     evidence: tuple[Evidence, ...] = Field(default=(), description="verified verbatim quotes")
     records: tuple[Record, ...] = Field(default=(), description="typed rows read from the passages")
     read: tuple[str, ...] = Field(default=(), description="'CHUNK_ID/MANNER': passages that were read and how")

@@ -75,6 +75,14 @@ class PlanRejected(FrozenModel):
     faults: tuple[str, ...]
 
 
+class PromptShortened(FrozenModel):
+    """A prompt was shortened because it did not fit into the context window of the model."""
+
+    type: Literal["prompt_shortened"] = "prompt_shortened"
+    caller: str
+    left_out: tuple[str, ...] = Field(description="what was left out of the prompt")
+
+
 class PlanMade(FrozenModel):
     """The question was understood and a valid plan made."""
 
@@ -314,6 +322,7 @@ Body = Annotated[
     | RunResumed
     | QuestionCompleted
     | PlanRejected
+    | PromptShortened
     | PlanMade
     | AttemptEnded
     | PlanRevised

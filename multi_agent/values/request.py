@@ -129,17 +129,17 @@ class DocumentFilter(FrozenModel):
 
     def choose(self, catalogue: Sequence[CatalogueEntry], collection: str) -> tuple[CatalogueEntry, ...]:
         """Return the documents that meet every condition. Raises NoDocumentMatches, which names the condition."""
+        if left := self.matching(catalogue):
+            return left
         for condition in self._conditions():
             if not any(map(condition.is_met, catalogue)):
                 raise NoDocumentMatches(
                     f"No document of {collection!r} meets the condition '{condition.text}'.{condition.known(catalogue)}"
                 )
-        if not (left := self.matching(catalogue)):
-            raise NoDocumentMatches(
-                f"No document of {collection!r} meets all conditions: {self}. Each condition alone matches some "
-                "documents. Remove one of them."
-            )
-        return left
+        raise NoDocumentMatches(
+            f"No document of {collection!r} meets all conditions: {self}. Each condition alone matches some documents. "
+            "Remove one of them."
+        )
 
     def select(
         self, catalogue: Sequence[CatalogueEntry], collection: str, scan: Scan
@@ -163,9 +163,10 @@ class DocumentFilter(FrozenModel):
                 f"document {' or '.join(self.documents)}", partial(_is_named, patterns), lambda entry: (entry.name,)
             )
         if self.folder:
-            parts = PurePath(_folded(self.folder)).parts
+            folder = str(PurePath(_folded(self.folder)))
+            within = "" if folder == "." else f"{folder.rstrip('/')}/"
             named = f"folder {self.folder}"
-            yield _Condition(named, partial(_is_in, parts), lambda entry: (PurePath(entry.path).parent.name,))
+            yield _Condition(named, partial(_is_in, within), lambda entry: (PurePath(entry.path).parent.name,))
         if self.type:
             types = {_folded(each).removeprefix(".") for each in self.type}
             named = f"type {' or '.join(self.type)}"
@@ -221,10 +222,11 @@ def _is_named(patterns: Sequence[str], entry: CatalogueEntry) -> bool:
     return any(each in names or any(fnmatchcase(name, each) for name in names) for each in patterns)
 
 
-def _is_in(folder: Sequence[str], entry: CatalogueEntry) -> bool:
+def _is_in(folder: str, entry: CatalogueEntry) -> bool:
     """Return whether the path contains the parts of the folder consecutively, from the root if it is absolute."""
-    parents = PurePath(_folded(entry.path)).parts[:-1]
-    return any(parents[at : at + len(folder)] == tuple(folder) for at in range(len(parents)))
+    parents = f"/{_folded(entry.path).rpartition('/')[0]}/"
+    found = parents.startswith(f"/{folder}") if folder.startswith("/") else f"/{folder}" in parents
+    return found and "/" in entry.path
 
 
 def _stated(name: str, entry: CatalogueEntry) -> tuple[str, ...]:

@@ -108,6 +108,7 @@ class Citations:
             "citation_precision": Figure(description="share of quotes that match gold"),
             "citation_recall": Figure(description="share of gold that is quoted"),
             "claims_cited": Figure(description="share of claims with evidence"),
+            "claims_supported": Figure(description="share of claims that a check found in their evidence"),
         },
     )
 
@@ -118,6 +119,7 @@ class Citations:
         figures: dict[str, float] = {}
         if claims := case.answer.claims:
             figures["claims_cited"] = _share([claim.stands for claim in claims])
+            figures["claims_supported"] = _share([claim.supported for claim in claims])
         if quotes := [each for each in case.cited if not each.pictured]:
             figures["citation_in_source"] = _share([each.in_source for each in quotes])
         if gold := case.question.gold:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import dropwhile, takewhile
 
 from multi_agent.grounding.meaning.clauses import readings, split
@@ -24,10 +25,12 @@ def check(
 ) -> Comparison | None:  # fmt: skip
     """Compare the claim with its quotes. Returns None if there is no lexicon for their language.
 
-    ``context`` contains headings, table headers and document names. Abbreviations are also read from ``passages``.
+    ``context`` contains headings, table headers and document names. Abbreviations, and the units that a cell
+    may have, are also read from ``passages``.
     ``is_widespread`` returns whether a word is too common in the passages to be required in the quotes.
     """
-    short = _short_forms("\n".join((*passages, *quotes)))
+    whole = "\n".join((*passages, *quotes))
+    short = _short_forms(whole)
     claim, quoted, context, question = (
         _shorten(each, short) for each in (claim, "\n".join(map(_line, quotes)), context, question)
     )
@@ -35,21 +38,23 @@ def check(
     if lexicon is None or _is_spaceless(claim):
         return None
     said, stated, around, asked = _named([read(each, lexicon) for each in (claim, quoted, context, question)])
+    around_quotes = cache(lambda: tuple(read(whole, lexicon)))
     in_question = Matcher(lexicon, asked)
-    first = "".join(plain_words(claim)[:1])
-    if not said and asked and first in lexicon.answers:
+    words = plain_words(claim)
+    denies = not lexicon.negation.isdisjoint(words)  # "No", "There were none"
+    if not said and asked and (denies or "".join(words[:1]) in lexicon.answers):
         found = compare(_in_one(asked), stated, around, lambda _: False, lexicon)
-        return _denied(found) if first in lexicon.negation else found
+        return _denied(found) if denies else found
 
     def is_known(token: Token) -> bool:
         plain = token.kind == "word" and not lexicon.sides(token.text)
         return in_question.in_context(token) or (plain and is_widespread(token.text))
 
-    found = alone = compare(said, stated, around, is_known, lexicon)
+    found = alone = compare(said, stated, around, is_known, lexicon, around_quotes)
     if _is_bare(said) and not (alone.conflicts or all(map(in_question.in_context, said))):
         orders = ([*said, *asked], [*asked, *said])  # "John Barth" may be the subject or not
         found = min(
-            (compare(_in_one(each), stated, around, is_known, lexicon) for each in orders),
+            (compare(_in_one(each), stated, around, is_known, lexicon, around_quotes) for each in orders),
             key=lambda each: len(each.conflicts + each.doubts),
         )
         names = Matcher(lexicon, [token for token in said if token.is_name])
@@ -96,7 +101,8 @@ def follows_by_clauses(claim: str, documents: Sequence[tuple[Sequence[str], str]
     texts = [claim, *quoted, *places]
     said, *others = _named([read(_shorten(each, short), lexicon) for each in texts])
     stated = list(zip(others[: len(quoted)], others[len(quoted) :], strict=True))
-    clauses = split(said, lexicon)  # none in a claim of names without a verb
+    has_word = any(token.kind == "word" and not token.marker for token in said)  # else it has no verb: "By 2030"
+    clauses = split(said, lexicon) if has_word else []
     return bool(clauses) and all(any(_states(clause, *each, lexicon) for each in stated) for clause in clauses)
 
 

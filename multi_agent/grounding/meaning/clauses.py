@@ -32,11 +32,14 @@ class _Clause:
 
     def tokens(self, segments: Sequence[list[Token]] = ()) -> list[Token]:
         """Return the tokens with those of the subject, of all segments or of these."""
-        chosen = segments or [*self.segments, *self.fronted]
+        chosen = segments or self.segments
         lead = chosen[0][0]
+        fronted = [] if segments else [token for part in self.fronted for token in part]
+        if any(token.dates for part in chosen[1:] for token in part):  # "In 2020, it was 5, and it was 6 in 2021"
+            fronted = [token._replace(segment=lead.segment) for token in fronted]
         about = [token._replace(segment=lead.segment, sentence=lead.sentence) for token in self.subject]
         about = [token._replace(marker="") if token.marker == about[0].marker else token for token in about]
-        said = [token for segment in chosen for token in segment]
+        said = [*(token for segment in chosen for token in segment), *fronted]
         return [*said, *about] if self.turned else [*about, *said]
 
     @property
@@ -173,7 +176,10 @@ def _begins(clause: _Clause, segment: list[Token], lexicon: Lexicon) -> bool:
     if not clause.segments and _is_participle(lead, lexicon):
         return True
     is_noun = lead.kind in ("word", "name") or lead.unit == "ordinal"
-    return _is_name(before) and is_noun and not (lead.marker or lead.text.endswith("ing"))
+    says = [each for each in clause.segments if "," not in each[0].joints]
+    if lead.kind == "word" and not (says or clause.inner or lead.joints & lexicon.articles):
+        return False  # "The bridge, an arch by Ann, crosses the Elbe"
+    return _is_name(before) and is_noun and not (lead.marker or lead.ending == "ing")
 
 
 def _next(clauses: list[_Clause], segment: list[Token], lexicon: Lexicon) -> _Clause:
@@ -225,7 +231,7 @@ def _is_fronted(segment: Sequence[Token], after: Sequence[Sequence[Token]], lexi
 
 
 def _is_participle(token: Token, lexicon: Lexicon) -> bool:
-    return token.kind == "word" and (token.text.endswith(("ed", "ing")) or token.text in lexicon.forms)
+    return token.kind == "word" and (bool(token.ending) or token.text in lexicon.forms)
 
 
 def _leading(segment: Sequence[Token]) -> list[Token]:

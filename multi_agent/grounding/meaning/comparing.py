@@ -6,19 +6,21 @@ contradicted if one sentence has an incompatible token or operator in the same p
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, groupby, pairwise
 from typing import NamedTuple
 
 from multi_agent.grounding.meaning.clauses import predicates
 from multi_agent.grounding.meaning.lexicon import Lexicon
-from multi_agent.grounding.meaning.matching import Matcher, is_rounded, same_country
+from multi_agent.grounding.meaning.matching import Matcher, country, is_rounded, same_country
 from multi_agent.grounding.meaning.operators import Doubt, governed_differently
 from multi_agent.grounding.meaning.reading import Token
 
 _TIMES = ("figure", "date")
 _DIRECTIONS = {"rise", "raise", "gain", "income", "more", "high"}  # opposites that a formula does not tell apart
 _BOTH_WAYS = ("begin", "rise", "open")  # opposites whose verbs say the same with and without an object
+_PEOPLE = {"male", "parent", "mother"}  # opposites that may be titles: "Uncle Terry" is Terry, "New York" is not York
 _NOUN = 3  # words, such as "race car driver"
 _FIRST_CELL = 1
 _COPY = 5  # tokens of a claim that copies its quote
@@ -42,6 +44,14 @@ class Comparison(NamedTuple):
     """Whether it says more than the question."""
 
 
+class _Choice(NamedTuple):
+    """A place for a token of a claim, behind the places of the tokens before it."""
+
+    at: int
+    place: int
+    before: _Choice | None
+
+
 class Aligned(NamedTuple):
     """A token of the claim and the token of the quote that states it, with their places."""
 
@@ -53,13 +63,14 @@ class Aligned(NamedTuple):
 
 def compare(
     claim: Sequence[Token], quotes: Sequence[Token], context: Sequence[Token], is_known: Callable[[Token], bool],
-    lexicon: Lexicon,
+    lexicon: Lexicon, around: Callable[[], Sequence[Token]] = tuple,
 ) -> Comparison:  # fmt: skip
     """Compare the claim with the quotes. ``context`` contains their headings, table headers and document names.
 
-    ``is_known`` returns whether a token may be missing in the quotes, because the question or several passages have it.
+    ``around`` reads their passages, which tell possible units. ``is_known`` returns whether a token may be missing in
+    the quotes, because the question or several passages have it.
     """
-    return _Comparing(claim, quotes, Matcher(lexicon, context), is_known, lexicon).result()
+    return _Comparing(claim, quotes, Matcher(lexicon, context, around), is_known, lexicon).result()
 
 
 class _Comparing:
@@ -77,9 +88,12 @@ class _Comparing:
     def result(self) -> Comparison:
         found = {pair.at for pair in self._pairs}
         absent = [token for at, token in enumerate(self._claim) if at not in found]
+        bare = [token for token in absent if any(self._matcher.lacks_unit(token, each) for each in self._quotes)]
+        absent = [token for token in absent if token not in bare]
         missing = [token for token in absent if not self._matcher.in_context(token) and not self._is_known(token)]
         replaced = self._replaced(absent)
-        differences = list(self._doubts())
+        differences = [Doubt(f"its cell does not tell the unit of “{each.written}”", conflict=False) for each in bare]
+        differences += self._doubts()
         sentences = {pair.quote.sentence for pair in self._pairs}
         # A claim that says something else too may mean another thing, and one that joins sentences has its own order.
         # The head of a table is no sentence of its own.
@@ -89,8 +103,9 @@ class _Comparing:
             if not (pair.quote.in_row and self._matcher.in_context(pair.claim))
         }
         said = {token.text for token in self._quotes if token.sentence in sentences} - {t.text for t in self._claim}
-        if said & self._lexicon.pairing:  # "5 and 7, respectively"
-            replaced, differences = [], [Doubt("the quote pairs two lists", conflict=False)]
+        excepted = any(("except" in pair.claim.governs) != ("except" in pair.quote.governs) for pair in self._pairs)
+        if said & self._lexicon.pairing or excepted:  # "5 and 7, respectively", "every day except Monday"
+            replaced, differences = [], [Doubt("the quote pairs two lists, or excepts something", conflict=False)]
         decides = len(own or sentences) == 1 and (replaced or not missing)
         decided = [each.reason for each in differences if each.conflict and decides]
         doubts = [each.reason for each in differences if each.reason not in decided]
@@ -107,7 +122,10 @@ class _Comparing:
                 yield from self._exchanged(one, other)
                 yield from self._misbound(*sorted((one, other), key=lambda pair: pair.place))
         yield from self._outranked()
+        yield from self._displaced()
+        yield from self._adjuncts()
         yield from self._misattributed()
+        yield from self._of_other_country()
         yield from self._rows()
         yield from self._columns()
 
@@ -172,8 +190,23 @@ class _Comparing:
     def _against(self, token: Token, others: Sequence[Token]) -> Token | None:
         if token.kind != "word" and self._matcher.in_context(token):
             return None
+        strong = self._lexicon.strong - self._lexicon.agents
+        spans = [one for one, other in pairwise(self._quotes) if not one.unit and other.unit == token.unit != ""]
+        if any(each.values & token.values and not {token.marker, each.marker} <= strong for each in spans):
+            return None  # "10 euros" for "from 10 to 20 euros"
         found = (each for each in others if self._matcher.excludes(token, each) and self._ranks_alike(token, each))
+        found = (each for each in found if each.in_row or self._is_repeated(each))
         return next((each for each in found if ("not" in token.governs) == ("not" in each.governs)), None)
+
+    def _is_repeated(self, token: Token) -> bool:
+        """Return whether the claim uses the clause of this quoted token. Other tokens say nothing about the claim."""
+        if any((token.sentence, token.segment) == (pair.quote.sentence, pair.quote.segment) for pair in self._pairs):
+            return True
+        if token.kind != "word":
+            return token.kind != "figure"
+        first = self._in_segment(token)[0]  # "requests" in "requests will be rejected"
+        is_subject = first is not token and first.kind in ("word", "name") and not first.marker
+        return not is_subject or first.text[-2:] == "ly"
 
     def _ranks_alike(self, token: Token, other: Token) -> bool:
         """Return whether two ordinals stand before the same word. "First made" does not contradict "fourth model"."""
@@ -203,15 +236,28 @@ class _Comparing:
         if not (timed and self._is_swap(one, other)) and self._is_rearranged(one, other):
             return
         kinds = {one.claim.kind, other.claim.kind}
-        opposed = self._matcher.opposed(one.claim, other.claim)
+        opposed = self._matcher.opposed(one.claim, other.claim) and one.quote.is_name == other.quote.is_name
         compound = kinds == {"word"} and abs(one.place - other.place) == 1  # "directed the film" for "film director"
         kept = {one.claim.marker, other.claim.marker} == {one.quote.marker, other.quote.marker}
         swapped = kinds == {"word"} and kept and not compound and self._is_swap(one, other)
         alike = self._matcher.rivals(one.claim, other.claim) or swapped
         # "the governor, Sol" says that "Sol is the governor"
         titled = other.claim.linked and not (one.claim.linked or one.quote.linked)
+        alike &= kinds != {"name"} or self._have_roles(one, other)
         conflict = opposed or (len(kinds) == 1 and alike and not titled)
+        of_country = [self._is_of_country(pair) for pair in (one, other)]
+        conflict &= any(of_country) == all(of_country)  # "came from Italy" for "his Italian mother"
         yield Doubt(f"“{one.claim.text}” and “{other.claim.text}” have exchanged their places", conflict)
+
+    def _have_roles(self, one: Aligned, other: Aligned) -> bool:
+        """Return whether two names have roles that can be exchanged: "Ann beat Bob", and not "Ann Bell"."""
+        says_word = any(pair.claim.kind == "word" for pair in self._pairs)
+        moved = any(pair.claim.marker != pair.quote.marker for pair in (one, other))
+        verb = any(one.at < pair.at < other.at and other.place < pair.place < one.place for pair in self._pairs)
+        before = self._claim[other.at - 1] if other.claim.adjoins else other.claim  # "to" in "to Jan Orel"
+        marks = {one.claim.marker, other.claim.marker or before.marker}
+        kept = {one.quote.marker, other.quote.marker} == marks  # "Rome, where the Dane lives": "the Dane in Rome"
+        return says_word and kept and (moved or verb or one.quote.segment == other.quote.segment)
 
     def _is_rearranged(self, one: Aligned, other: Aligned) -> bool:
         """Return whether the order of two tokens does not matter: the phrase of one was moved, or the voice changed."""
@@ -221,7 +267,10 @@ class _Comparing:
             return True
         if self._voice_changed and {one.claim.kind, other.claim.kind} & {"name", "word"}:
             return True
-        if (other.claim.predicate and one.quote.predicate) or any(map(self._is_turned, pairs)):
+        if other.place in _described(self._read, one.place) | {one.place} and country(one.claim.text):
+            return True  # "the Hungarian violinist Ann" for "Ann, a Hungarian violinist"
+        named_by = other.claim.predicate and one.quote.predicate and not (other.claim.marker or one.quote.marker)
+        if named_by or any(map(self._is_turned, pairs)):
             return True
         if other.claim.kind == "word" and self._is_of_noun(one, other):
             return True
@@ -237,7 +286,8 @@ class _Comparing:
 
     def _is_of_noun(self, one: Aligned, other: Aligned) -> bool:
         """Return whether the quote has the second token before the noun of the first: "pending proceedings"."""
-        says_noun_is = other.claim.predicate and not other.claim.marker
+        words = self._quotes[other.place + 1 : one.place + 1]
+        says_noun_is = other.claim.predicate and not other.claim.marker and all(token.adjoins for token in words)
         verb = any(side.group in _BOTH_WAYS for side in self._lexicon.sides(other.claim.text))
         return (says_noun_is or verb) and self._is_noun(other.place, one.place)
 
@@ -263,12 +313,13 @@ class _Comparing:
             yield Doubt(f"“{one.claim.text}” may have another role in “{other.claim.text}”", conflict=False)
         names_agent = one.claim.text != one.quote.text  # "its founder, Ann" for "founded by Ann"
         if (added or dropped) and role and one.place < other.place and one.at == 0 and not names_agent:
-            yield Doubt(f"“{other.claim.text}” has another role", conflict=other.claim.is_name)
+            within = one.quote.segment == other.quote.segment  # "the novel, which Ann wrote": "the novel by Ann"
+            yield Doubt(f"“{other.claim.text}” has another role", conflict=other.claim.is_name and within)
 
     def _is_turned(self, pair: Aligned) -> bool:
         """Return whether the pair is a verb in the passive on one side only: "delivered", "was delivered"."""
-        is_participle = pair.claim.text.endswith("ed") or pair.claim.text in self._lexicon.forms
-        is_active = pair.quote.text.endswith("ing") and not pair.claim.text.endswith("ing")  # "is qualifying"
+        is_participle = pair.claim.ending == "ed" or pair.claim.text in self._lexicon.forms
+        is_active = pair.quote.ending == "ing" and pair.claim.ending != "ing"  # "is qualifying"
         passive = pair.quote.predicate and not is_active
         return is_participle and pair.claim.predicate != passive
 
@@ -296,11 +347,41 @@ class _Comparing:
         rival, crossed = self._rival(first, later.quote.segment), self._rival(later, first.quote.segment)
         own_subject = not self._uses(self._in_segment(later.quote)[0])
         if other := rival or (crossed if own_subject else None):
-            conflict = any(self._matcher.opposed(each.quote, other) for each in (first, later))
+            alike = [each for each in (first, later) if each.quote.is_name == other.is_name]  # "old" is not "New York"
+            conflict = any(self._matcher.opposed(each.quote, other) for each in alike)
+            if crossed and crossed.marker and crossed.kind not in _TIMES and first.quote.kind == "word":
+                conflict &= bool(first.quote.marker)  # "sales in the north rose, those in the south fell"
             if rival and crossed and self._is_nearest(first, later):  # "7 in 2023" for "5 in 2023 and 7 in 2024"
                 kinds = {first.claim.kind, later.claim.kind}
                 conflict |= kinds == {"date", "figure"} or self._matcher.opposed(later.quote, crossed)
             yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", conflict)
+
+    def _adjuncts(self) -> Iterator[Doubt]:
+        """Yield a doubt for a token that belongs to another word in the quote: "left in 1820" for "built in 1820"."""
+        for pair in (each for each in self._pairs if not each.quote.in_row):
+            if word := self._other_word(pair, self._in_segment(pair.quote)):
+                yield Doubt(f"“{pair.claim.text}” may belong to “{word.text}”", conflict=False)
+
+    def _other_word(self, pair: Aligned, segment: Sequence[Token]) -> Token | None:
+        """Return the word that the token belongs to in the quote, if the claim does not have it."""
+        at, marks = segment.index(pair.quote), {pair.claim.marker, pair.quote.marker}
+        before, after = segment[max(0, at - 1)], segment[min(len(segment) - 1, at + 1)]
+        is_known = self._uses(before) or before.marker in marks - {""}  # "in the city of Rome" for "in Rome"
+        if "" not in marks and len(marks) == 2 and pair.claim.kind not in _TIMES and not is_known:
+            return None if self._is_of_country(pair) else before  # "studied in Paris" for "moved to Paris"
+        follows_is = pair.claim.linked and pair.at > 0 and not self._claim[pair.at - 1].linked
+        in_phrase = after.marker == pair.quote.marker and self._uses(after)  # "pending" of "any pending cases"
+        if follows_is and pair.claim.kind == "word" and not (pair.claim.marker or in_phrase) and pair.quote.marker:
+            return before  # "is a composer" for "the sister of a composer"
+        apart = any(
+            each.quote.segment != pair.quote.segment for each in self._pairs if self._are_joined(each.at, pair.at)
+        )
+        words = [each for each in segment[:at] if each.kind == "word" and not each.marker and each.text[-2:] != "ly"]
+        if not (apart and words) or self._uses(words[-1]):
+            return None
+        is_change = any(side.group in _DIRECTIONS for side in self._lexicon.sides(words[-1].text))
+        is_change = is_change and any(each.kind == "figure" for each in segment)
+        return None if is_change else words[-1]  # "declined to 5 % by 2010": in 2010, it was 5 %
 
     def _misattributed(self) -> Iterator[Doubt]:
         """Yield a doubt if a segment of the quote says of something else what the claim says of its subject."""
@@ -320,6 +401,17 @@ class _Comparing:
                     whole = whole or all(map(self._matcher.in_context, about))
                 if not (whole or any(self._are_alike(about, each) for each in subjects)):
                     yield Doubt(f"“{predicate.written}” may not be about “{about[-1].written}”", conflict=False)
+
+    def _of_other_country(self) -> Iterator[Doubt]:
+        """Yield a doubt if the quote assigns a country or nationality to something else."""
+        places = {pair.at: pair.place for pair in self._pairs}
+        for pair in (each for each in self._pairs if country(each.quote.text)):
+            said = {places[at] for at in _described(self._claim, pair.at) if at in places}
+            own = _described(self._read, pair.place)
+            others = (at for at, each in enumerate(self._quotes) if country(each.text) and at != pair.place)
+            elsewhere = any(said & _described(self._read, at) for at in others)
+            if said and not said & own and (elsewhere or any(self._quotes[at].is_name for at in own)):
+                yield Doubt(f"“{pair.quote.written}” describes something else in the quote", conflict=False)
 
     def _names(self, about: Sequence[Token], tokens: Sequence[Token]) -> bool:
         return any(self._matcher.same(token, each) for token in about for each in tokens)
@@ -349,6 +441,23 @@ class _Comparing:
             before = self._quotes[pair.place - 1] if pair.place and not pair.quote.leads else pair.quote
             if before.unit == "ordinal" and before.values != {1} and not self._uses(before):
                 yield Doubt(f"“{before.text}” stands before “{pair.claim.text}”", conflict=False)
+            is_kind = any(side.group not in _PEOPLE for side in self._lexicon.sides(before.text))
+            is_part = before.is_name and pair.quote.is_name and pair.quote.adjoins and not self._uses(before)
+            if is_kind and is_part:
+                yield Doubt(f"it is “{before.written} {pair.quote.written}” in the quote", conflict=False)
+
+    def _displaced(self) -> Iterator[Doubt]:
+        """Yield a doubt if the quote has another name in the place of one: "captain of Yale" for "of Harvard"."""
+        places = {pair.at: pair.place for pair in self._pairs}
+        for at, token in enumerate(self._claim[1:], 1):
+            first = places.get(at - 1, len(self._quotes)) + 1  # after what states the word before the name
+            own = places.get(at, 0)
+            phrase = self._quotes[first : max(first + 1, own)]
+            leads_to_it = own > first and all(each.is_name or each.marker == token.marker for each in phrase)
+            other = phrase[0] if phrase else token
+            is_rival = token.is_name and other.is_name and token.marker == other.marker != ""
+            if is_rival and not (leads_to_it or self._uses(other) or self._matcher.same(token, other)):
+                yield Doubt(f"“{other.written}” stands in the place of “{token.written}”", conflict=False)
 
     def _rival(self, pair: Aligned, segment: int) -> Token | None:
         """Return a token of the segment that could stand in the place of the pair's."""
@@ -394,10 +503,10 @@ class _Comparing:
         decides = len(values) > 1 and all(len(columns) == 1 for columns in clauses.values())
         for pair in values:
             told = clauses[pair.at]
-            expected = told or anywhere
-            if pair.quote.segment not in expected and any(self._rival(pair, each) for each in expected):
-                yield Doubt(f"“{pair.claim.text}” is in another column", conflict=decides)
             beside = [other.quote.segment for other in values if self._are_joined(other.at, pair.at)]
+            free = {*(told or anywhere)} - {*beside}
+            if pair.quote.segment not in (told or anywhere) and any(self._rival(pair, each) for each in free):
+                yield Doubt(f"“{pair.claim.text}” is in another column", conflict=decides)
             if len(told) == len(beside) > 1 and told != beside:
                 yield Doubt("its figures and columns have another order", conflict=False)
 
@@ -413,6 +522,34 @@ class _Comparing:
     def _in_label(self, pair: Aligned) -> bool:
         """Return whether the figure is a part of a name in its cell: "Fjord 14"."""
         return any(each.kind in ("word", "name") and self._uses(each) for each in self._in_segment(pair.quote))
+
+
+def _described(tokens: Sequence[Token], at: int) -> set[int]:
+    """Return the places of the words that a country or nationality describes, as in "Toral, an Italian group"."""
+    token = tokens[at]
+    lead = next(each for each in range(at + 1) if _share_segment(tokens[each], token))
+    is_from = token.marker and country(token.text) == token.text
+    after = [] if is_from else _phrase(tokens, range(at, len(tokens)))[1:]
+    found = after or _phrase(tokens, range(lead, at)[::-1])
+    if token.linked:
+        return {*found, *(each for each in range(lead, at) if not tokens[each].linked)}
+    return {*found, *(_phrase(tokens, range(lead)[::-1]) if "," in token.joints else ())}
+
+
+def _phrase(tokens: Sequence[Token], places: Sequence[int]) -> list[int]:
+    """Return the places of adjacent words in this direction, up to another country or the end of a name."""
+    found = list(places[:1])
+    for at in places[1:]:
+        one, last = tokens[at], tokens[found[-1]]
+        ends = country(one.text) or (last.is_name and not (one.is_name or len(found) == 1))
+        if ends or not (_share_segment(one, last) and tokens[max(at, found[-1])].adjoins):
+            break
+        found.append(at)
+    return found
+
+
+def _share_segment(one: Token, other: Token) -> bool:
+    return (one.sentence, one.segment) == (other.sentence, other.segment)
 
 
 def _telling(named: Iterable[set[int]]) -> list[int]:
@@ -431,11 +568,7 @@ def _joined_names(tokens: Sequence[Token]) -> list[Token]:
         if open_names and open_names[-1].sentence != sentence:
             open_names = []
         alike = len({each.kind for each in group}) == 1 and group[0].kind != "word"
-        follows = (
-            bool(joined)
-            and joined[-1].sentence == sentence
-            and not (group[0].in_row or (group[0].dates and group[0].governs))
-        )
+        follows = bool(joined) and joined[-1].sentence == sentence and not (group[0].in_row or group[0].governs)
         if follows and (alike or (open_names and group[0].is_name and not group[0].linked)):
             segment = joined[-1].segment
             group = [each._replace(segment=segment, leads=False) for each in group]
@@ -445,21 +578,19 @@ def _joined_names(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _longest_in_order(matches: dict[int, list[int]]) -> dict[int, int]:
-    """Return the longest choice of places that keeps the order of the claim, by its positions."""
-    best: list[tuple[int, int, dict[int, int]]] = [(0, -1, {})]
+    """Return the longest choice of places that keeps the order of the claim, by its positions (patience sorting)."""
+    ends: list[int] = []  # the first place at which a choice of each length can end
+    choices: list[_Choice] = []
     for at, options in matches.items():
-        grown = [
-            (length + 1, place, chosen | {at: place})
-            for length, last, chosen in best
-            for place in options
-            if place > last
-        ]
-        shortest: dict[int, tuple[int, int, dict[int, int]]] = {}
-        for each in (*best, *grown):
-            if each[0] not in shortest or each[1] < shortest[each[0]][1]:
-                shortest[each[0]] = each
-        best = list(shortest.values())
-    return max(best, key=lambda each: each[0])[2]
+        for place in sorted(options, reverse=True):
+            length = bisect_left(ends, place)
+            if place not in ends[length : length + 1]:
+                choice = _Choice(at, place, choices[length - 1] if length else None)
+                ends[length : length + 1], choices[length : length + 1] = [place], [choice]
+    chosen = [choices[-1]] if choices else []
+    while chosen and (before := chosen[-1].before):
+        chosen.append(before)
+    return {each.at: each.place for each in reversed(chosen)}
 
 
 def _in_order(pairs: Iterable[Aligned]) -> int:

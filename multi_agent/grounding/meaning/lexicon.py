@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 _CURRENCY_LANGUAGES = ("en", "de", "fr", "es")
 _KNOWN = 0.3  # share of grammatical words that a text of a known language has
-_LONGEST_UNIT = 3  # words, such as "US dollars" or "degrees Celsius"
+LONGEST_UNIT = 3  # words, such as "US dollars" or "degrees Celsius"
 _FEW = 3  # words without grammar, such as a name and a figure
 
 
@@ -93,6 +93,7 @@ class Quantities:
             str(name).casefold(): str(code)
             for language in _CURRENCY_LANGUAGES
             for code, name in (*_plurals(Locale(language)), *Locale(language).currencies.items())
+            if len(str(name)) > 2  # "or" is gold in French: "$4 billion or 16%"
         }
         rows = (row.split() for row in self._currencies.split("/"))
         codes = {str(code): str(code) for code in Locale("en").currencies}
@@ -100,7 +101,7 @@ class Quantities:
 
     def unit(self, words: list[str]) -> tuple[str, int]:
         """Return the unit or currency at the beginning of the words, and the number of its words."""
-        for length in range(min(_LONGEST_UNIT, len(words)), 0, -1):
+        for length in range(min(LONGEST_UNIT, len(words)), 0, -1):
             written = " ".join(words[:length])
             folded = written.casefold()
             unit = self.units.get(written) or self.units.get(folded) or (length > 1 and self.units.get(_joined(folded)))

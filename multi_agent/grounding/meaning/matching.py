@@ -2,34 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property, lru_cache
+from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from multi_agent.errors import ToolError
-from multi_agent.grounding.meaning.lexicon import Lexicon, peoples, quantities
+from multi_agent.grounding.meaning.lexicon import LONGEST_UNIT, Lexicon, peoples, quantities
 from multi_agent.grounding.meaning.reading import Token
 from multi_agent.records.units import convert
 
 _ENDINGS = frozenset({
     "", "s", "es", "e", "ed", "d", "ing", "y", "ies", "ied", "ying", "n", "en", "er", "em", "et", "t", "te", "st", "nd",
 })  # fmt: skip
+_ORGANISE = re.compile(r"(?<=..)([iy])s(e|es|ed|ing|ation|ations|er|ers)$")
+_COLOUR = re.compile(r"(?<=...)our(?=(?:s|ed|ing|able|al|ful|ite|ites)?$)")
+_CENTRE = re.compile(r"tre(?=[sd]?$)")
 _MIN_STEM, _COMMON = 5, 0.75
 _MOST_ENDING = 5
+_OPPOSING = frozenset({"less", "ful"})
+_GRADES = ("st", "est", "iest", "r", "er", "ier")  # "largest", "larger"; but a teacher teaches
 _NEGATED = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
 _DEMONYMS = ("an", "ian", "ese", "ish", "i", "ic", "er")
 _SCALES = frozenset(Decimal(1000) ** power for power in range(-4, 5))
 _EXACT, _ROUND = Decimal("1e-9"), Decimal("0.02")  # shares of a value
+_FIRST_CELL = 1
+_MONTH = Decimal("0.1")  # "three months" for 12 weeks
+
+
+class _Told(NamedTuple):
+    units: set[str]
+    scales: set[Decimal]
 
 
 class Matcher:
-    """Compares tokens. ``context`` names the headings, tables and documents of the quotes."""
+    """Compares tokens. ``context`` has the tokens of the headings, table headers and document names of the quotes.
 
-    def __init__(self, lexicon: Lexicon, context: Sequence[Token]) -> None:
-        self._lexicon, self.context = lexicon, context
-        self._scales = {quantities().scales.get(word) for token in context for word in token.text.split()} - {None}
-        found = (quantities().unit([word])[0] for token in context for word in token.text.split())
-        self._units = {unit for unit in found if unit} | {token.unit for token in context}
+    ``around`` returns the tokens of the passages of the quotes. From them come the units and scales that a cell without
+    a unit may have: "(in millions)" is above the table, and "$" is in its first row.
+    """
+
+    def __init__(
+        self, lexicon: Lexicon, context: Sequence[Token], around: Callable[[], Sequence[Token]] = tuple
+    ) -> None:
+        self._lexicon, self.context, self._around = lexicon, context, around
+        self._told: dict[int, _Told] = {}
+
+    def _told_of(self, quote: Token) -> _Told:
+        """Return the units and scales that the context states for a token, for a cell those of its own column."""
+        column = quote.segment if quote.in_row else 0
+        if column not in self._told:
+            rows = groupby(self.context, key=lambda token: (token.in_row, token.sentence))
+            heads = [token for _, row in rows for token in _heads(list(row), column)]
+            self._told[column] = _Told(_units_of(heads), _scales_of(heads))
+        return self._told[column]
+
+    @cached_property
+    def _told_around(self) -> _Told:
+        around = self._around()
+        return _Told(_units_of([*self.context, *around]), _scales_of(around))
 
     def in_context(self, token: Token) -> bool:
         return any(self.same(token, each) for each in self.context)
@@ -45,10 +78,31 @@ class Matcher:
     def excludes(self, claim: Token, quote: Token) -> bool:
         """Return whether both cannot be true in one place."""
         if claim.values and quote.values:
-            return (_same_kind(claim, quote) or _same_digits(claim, quote)) and not is_rounded(claim, quote)
+            kind = _same_kind(claim, quote)
+            return (kind or _same_digits(claim, self._headed(claim, quote))) and not is_rounded(claim, quote)
         if claim.dates and quote.dates:
             return len(claim.text) > 1 and _comparable(claim, quote)
         return claim.kind in ("word", "name") and (self.opposed(claim, quote) or _negates(claim.text, quote.text))
+
+    def lacks_unit(self, claim: Token, quote: Token) -> bool:
+        """Return whether a cell without a unit or scale may state the figure of the claim.
+
+        A bare cell may be an amount, a ratio or a price per share, so such a claim is left open.
+        """
+        quote = self._headed(claim, quote)
+        if not quote.in_row or quote.unit not in ("", claim.unit) or not (claim.values and quote.values):
+            return False
+        units = _alike(claim.unit, self._told_around.units)
+        ratios = {abs(mine / yours) for mine in claim.values for yours in quote.values if yours}
+        known = self._told_of(quote).scales or self._told_around.scales
+        return bool(ratios & ({Decimal(1), *known} if known else _SCALES)) and (not units or claim.unit in units)
+
+    def _headed(self, claim: Token, quote: Token) -> Token:
+        """Return a cell without a unit with that of its column header, if the claim has a unit of the same kind."""
+        units = self._told_of(quote).units if claim.unit and not quote.unit else set[str]()
+        alike = _alike(claim.unit, units) if quote.in_row else units & {claim.unit}
+        unit = claim.unit if claim.unit in units else min(alike, default="")
+        return quote._replace(unit=unit) if unit else quote
 
     def rivals(self, one: Token, other: Token) -> bool:
         """Return whether the other token is of the same kind as the first, with another value."""
@@ -79,11 +133,10 @@ class Matcher:
         )
 
     def _same_figure(self, claim: Token, quote: Token) -> bool:
+        quote = self._headed(claim, quote)
         if claim.unit and not quote.unit:
-            if claim.unit not in self._units:
-                return False
-            quote = quote._replace(unit=claim.unit)
-        scaled = {value * scale for value in quote.values for scale in self._scales if scale} if self._scales else set()
+            return False
+        scaled = {value * scale for value in quote.values for scale in self._told_of(quote).scales}
         if claim.values & (quote.values | scaled) and claim.unit in ("", quote.unit):
             return True
         if claim.values & quote.values and _are_degrees(claim.unit, quote.unit):
@@ -91,25 +144,48 @@ class Matcher:
         return bool(claim.unit) and claim.unit != quote.unit and _equal(claim, quote)
 
     def _same_word(self, claim: Token, quote: Token) -> bool:
-        one, other = claim.text, quote.text
+        one, other = _spelled(claim.text), _spelled(quote.text)
         forms = self._lexicon.forms
         if one == other or forms.get(one, one) == forms.get(other, other):
             return True
-        if self._means_same(one, other) or same_country(one, other):
+        if self._means_same(claim.text, quote.text) or same_country(one, other):
             return True
+        are_names = claim.is_name and quote.is_name
+        if not _is_form(one, other, _OPPOSING, are_names=are_names):  # first, since few words are
+            return False
         if self.opposed(claim, quote) or _negates(one, other):
             return False
-        return _is_form(one, other, are_names=claim.is_name and quote.is_name)
+        grades = _GRADES if self._lexicon.sides(one) & self._lexicon.sides(other) else _GRADES[:3]
+        return _is_form(one, other, _OPPOSING.union(grades), are_names=are_names)
 
     def _means_same(self, one: str, other: str) -> bool:
         mine = {side for side in self._lexicon.sides(one) if side.same}
         return bool(mine & self._lexicon.sides(other))
 
 
-def _is_form(one: str, other: str, *, are_names: bool) -> bool:
+def _heads(row: Sequence[Token], column: int) -> Sequence[Token]:
+    """Return the header cells of a column: the first cell of the header row, and the cell above the column.
+
+    The cell above may span several columns. Returns all cells if ``row`` is no header row or has none for the column.
+    """
+    last = max((token.segment for token in row), default=0)
+    if not column or column > last or not row[0].in_row:
+        return row
+    own = max((token.segment for token in row if token.segment <= column), default=column)
+    return [token for token in row if token.segment in (_FIRST_CELL, own)]
+
+
+@lru_cache(maxsize=4096)  # each word of a claim is compared with all of its quotes
+def _spelled(word: str) -> str:
+    """Return the word in American spelling: "organized" for "organised", "center" for "centre"."""
+    return _CENTRE.sub("ter", _COLOUR.sub("or", _ORGANISE.sub(r"\1z\2", word)))
+
+
+def _is_form(one: str, other: str, excluding: frozenset[str], *, are_names: bool) -> bool:
+    """Return whether two words differ only by an ending that keeps their meaning."""
     common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     rests = one[common:], other[common:]
-    if {"less", "ful"} & set(rests) or ("ee" in rests[0][:2]) != ("ee" in rests[1][:2]):
+    if excluding & set(rests) or ("ee" in rests[0][:2]) != ("ee" in rests[1][:2]):
         return False
     double = one[common - 1 : common]  # "plan", "planned"
     if common >= 3 and all(rest in _ENDINGS or rest.removeprefix(double) in _ENDINGS for rest in rests):
@@ -134,11 +210,38 @@ def same_country(one: str, other: str) -> bool:
     return country in _countries() and people.startswith(stem) and people.endswith(_DEMONYMS)
 
 
+def country(word: str) -> str:
+    """Return the country of a country name, nationality or language. Empty if the word is none of them."""
+    return peoples().get(word, word if word in _countries() else "")
+
+
 @cache
 def _countries() -> frozenset[str]:
     from babel import Locale
 
     return frozenset(str(name).casefold() for name in Locale("en").territories.values())
+
+
+def _scales_of(tokens: Sequence[Token]) -> set[Decimal]:
+    """Return the scales without a number before them: "in millions", but not "5 million" or "Form 10-K"."""
+    follows = (before.values and token.adjoins for before, token in pairwise(tokens))
+    alone = [token.text for token, is_of in zip(tokens, (False, *follows), strict=False) if not (is_of or token.values)]
+    return {quantities().scales[word] for word in alone if word in quantities().scales}
+
+
+def _alike(unit: str, units: Iterable[str]) -> set[str]:
+    """Return the units of the same kind as this one: currencies for a currency, otherwise units that convert to it."""
+    money = set(quantities().currencies.values())
+    return {each for each in units if each == unit or {each, unit} <= money or (unit and _convertible(each, unit))}
+
+
+def _units_of(tokens: Sequence[Token]) -> set[str]:
+    units, words = {token.unit for token in tokens}, [word for token in tokens for word in token.written.split()]
+    while words:
+        unit, length = quantities().unit(words[:LONGEST_UNIT])
+        units.add(unit)
+        words = words[max(1, length) :]
+    return units - {""}
 
 
 def _same_kind(one: Token, other: Token) -> bool:
@@ -160,8 +263,9 @@ def _equal(one: Token, other: Token) -> bool:
 def is_rounded(one: Token, other: Token) -> bool:
     """Return whether a figure is another one rounded: 1,000 for 1,012, 50 m for 164 ft."""
     found = other.values if one.unit == other.unit else _converted(other, one.unit)
+    share = _MONTH if {one.unit, other.unit} in ({"month", "week"}, {"month", "day"}) else _ROUND
     return any(
-        abs(value - each) <= min(Decimal(5).scaleb(value.normalize().adjusted() - 1), abs(value) * _ROUND)
+        abs(value - each) <= min(Decimal(5).scaleb(value.normalize().adjusted() - 1), abs(value) * share)
         for value in one.values
         for each in found
     )

@@ -49,11 +49,17 @@ def _negations(
     stated = {(quoted.sentence, quoted.segment) for _, quoted in pairs}
     near = [token for token in quotes if (token.sentence, token.segment) in stated]
     denied = [(mine, quoted) for mine, quoted in pairs if (_NOT in mine.governs) != (_NOT in quoted.governs)]
-    within = any(_NOT in quoted.within | quoted.governs for _, quoted in pairs)
-    if denied and not (within and _count(claim) == _count(near)):  # "may not enter" for "no employee may enter"
+    within = any(_is_denied(quoted) for _, quoted in pairs)
+    if _are_exchanged(pairs):
+        yield Doubt("the claim negates what the quote says, and says what it negates", conflict=True)
+    elif denied and not (within and _count(claim) == _count(near)):  # "may not enter" for "no employee may enter"
         mine, quoted = denied[0]
         side = "the claim" if _NOT in mine.governs else "the quote"
-        yield Doubt(f"only {side} negates “{mine.text}”", conflict=_same_clause(mine, quoted, pairs))
+        before = quotes[max(0, quotes.index(quoted) - 1)]  # a verb may deny it, too: "postponed the vote"
+        is_object = before.ending == "ed" and not quoted.leads and all(each != before for _, each in pairs)
+        is_object |= not mine.marker and quoted.marker != ""  # "without service charges" for "plus 410 for service"
+        conflict = _same_clause(mine, quoted, pairs) and not (is_object and _NOT in mine.governs)
+        yield Doubt(f"only {side} negates “{mine.text}”", conflict)
     if not denied and within and not _count(claim):
         yield Doubt("the quote has a negation", conflict=False)
     if not denied and _count(claim) and not _count(near):
@@ -63,7 +69,26 @@ def _negations(
 def _same_clause(mine: Token, quoted: Token, pairs: Sequence[tuple[Token, Token]]) -> bool:
     """Return whether the quote has the negated word in the same clause. "Not an album" may be about another album."""
     beside = [other for token, other in pairs if token is not mine and token.segment == mine.segment]
-    return not beside or any((each.sentence, each.segment) == (quoted.sentence, quoted.segment) for each in beside)
+    if not beside:  # "but not in 2023", "a song, not an album"
+        return len(pairs) == 1
+    return any((each.sentence, each.segment) == (quoted.sentence, quoted.segment) for each in beside)
+
+
+def _are_exchanged(pairs: Sequence[tuple[Token, Token]]) -> bool:
+    """Return whether each side asserts what the other negates: "an album, not a song" and "a song, not an album".
+
+    "Not in men" negates no alternative of "was found", which has no preposition. "Ben does not speak" denies all of its
+    clause, as "but Ben does not" may.
+    """
+    differing = [pair for pair in pairs if _is_denied(pair[0]) != _is_denied(pair[1])]
+    mine, yours = ([pair for pair in differing if _is_denied(pair[side])] for side in (0, 1))
+    apart = ((one, other) for one in mine for other in yours if one[0].segment != other[0].segment)
+    marks = (({one[0].marker, other[0].marker}, one[1].marker == other[1].marker) for one, other in apart)
+    return any(len(said) == 1 or (alike and "" in said) for said, alike in marks)
+
+
+def _is_denied(token: Token) -> bool:
+    return _NOT in token.governs | token.within
 
 
 def _count(tokens: Iterable[Token]) -> int:

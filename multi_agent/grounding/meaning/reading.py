@@ -28,15 +28,18 @@ _SENTENCE = re.compile(rf"(?<=[.!?]){_ABBREVIATED}[\"')\]]* (?=[^a-z])|\n")
 _REPLACED = ((re.compile(r"(?i)\bcannot\b"), "can not"), (re.compile(r"(?i)\bwon't\b"), "will not"),
              (re.compile(r"(?i)\bno\. ?(?=\d)"), "number "), (re.compile(r"'s\b"), ""),
              (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), " per "),
+             (re.compile(r"(?i)\bdeclined(?= to (?:(?:about|around|nearly|almost|only|just) )?\S?\d)"), "fell"),
              (re.compile(r"(?i)\b(?:per cent|pour cent|por ciento)\b"), "percent"),
              (re.compile(r"(?i)\b(milli\w+|mill[oó]n(?:es)?) d(?:e |')"), r"\1 "),
-             (re.compile(r"\bQ([1-4])\b"), r"\1th quarter"), (re.compile(r"\$ ?US\b"), "US$"))  # fmt: skip
+             (re.compile(r"\bQ([1-4])\b"), r"\1th quarter"), (re.compile(r"\$ ?US\b"), "US$"),
+             (re.compile(r"(?<=[$€£])m\b"), " million"), (re.compile(r"(?<!\w)['’]000s?\b"), " thousand"))  # fmt: skip
 _SCALED = r"(?:[mb]illi\w+|mio|mrd)(?: (?:euros?|dollars?))?"
 _RANGE = re.compile(rf"\b(?!\d{{4}} )(\d[\d.,]*)(?= (?:to|and|bis|und) \S?\d[\d.,]* ({_SCALED}))")
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
 _YEARS = range(1000, 2101)
 _BREAKS = frozenset(",;:()—|")
-_SPREADING = ("not", "said", "force", "former")
+_ENDING = re.compile(r"[aeiouy].*(ed|ing)$")
+_SPREADING = ("not", "said", "force", "former", "except")
 _MONTH_LANGUAGES = ("en", "de", "fr", "es")
 _ONLY_COUNT = "only:count"
 Date = tuple[int | None, int | None, int | None]
@@ -63,6 +66,8 @@ class Token(NamedTuple):
     values: frozenset[Decimal] = frozenset()
     unit: str = ""
     dates: frozenset[Date] = frozenset()
+    adjoins: bool = False
+    """Whether no word stands between it and the token before it."""
     leads: bool = False
     """Whether it is the first of its segment."""
     joints: frozenset[str] = frozenset()
@@ -76,6 +81,12 @@ class Token(NamedTuple):
     def is_count(self) -> bool:
         """Whether it is a number in words. It may be a count of listed items, or no figure at all: "the large one"."""
         return bool(self.values) and self.written.isalpha()
+
+    @property
+    def ending(self) -> str:
+        """Its "ed" or "ing", if it may be a form of a verb: not "red"."""
+        found = _ENDING.search(self.text)
+        return found[1] if found else ""
 
     @property
     def kind(self) -> str:
@@ -118,7 +129,7 @@ class _Sentence:
         self._words = [word.casefold() for word in self._raw]
         self._number, self._lexicon = number, lexicon
         self._in_row = text.startswith("|")
-        self._at = self._segment = 0
+        self._at = self._end = self._segment = 0
         self._pending: set[str] = set()
         self._within: set[str] = set()
         self._marker, self._adjacent, self._copula = "", False, False
@@ -128,10 +139,15 @@ class _Sentence:
     def tokens(self) -> list[Token]:
         while self._at < len(self._words):
             self._at += self._date() or self._figure() or self._operator() or self._grammar() or self._content()
-        if self._tokens and self._pending:  # "three years later than he did"
+        self._end_pending()  # "three years later than he did"
+        return self._tokens
+
+    def _end_pending(self) -> None:
+        """Let the pending operators govern the last token, as in "The cause is unclear and"."""
+        if self._tokens and self._pending:
             last = self._tokens[-1]
             self._tokens[-1] = last._replace(governs=last.governs | self._pending)
-        return self._tokens
+            self._pending = set()
 
     def _date(self) -> int:
         found, length = _date_at(self._raw[self._at :], self._words[self._at :], inside=self._at > 0)
@@ -160,7 +176,7 @@ class _Sentence:
         unit = unit or self._currency(at, before)
         if words[end : end + 1] and words[end] in _ORDINAL:
             unit, end = "ordinal", end + 1
-        elif words[at + before] in self._lexicon.ordinals:
+        elif words[end - 1] in self._lexicon.ordinals:
             unit = "ordinal"
         self._add(" ".join(words[at:end]), end - at, values=frozenset(sign * value for value in values), unit=unit)
         return end - at
@@ -199,11 +215,14 @@ class _Sentence:
         if word in lexicon.ordinals:
             return frozenset({Decimal(lexicon.ordinals[word])}), 1
         value, length = lexicon.numbers.get(word), 1
+        if word in lexicon.indefinite and "".join(self._words[at + 1 : at + 2]) in quantities().scales:
+            value = 1  # "a million"
         if value is None:
             return frozenset(), 0
         rest = [each for each in self._words[at + 1 : at + 3] if each != "-"]
-        if value >= 20 and value % 10 == 0 and rest and 0 < lexicon.numbers.get(rest[0], 0) < 10:
-            value, length = value + lexicon.numbers[rest[0]], 2 + (self._words[at + 1] == "-")
+        ones = lexicon.numbers.get(rest[0], lexicon.ordinals.get(rest[0], 0)) if rest else 0  # or "forty-seventh"
+        if value >= 20 and value % 10 == 0 and 0 < ones < 10:
+            value, length = value + ones, 2 + (self._words[at + 1] == "-")
         if self._words[at + length : at + length + 1] == ["hundred"]:
             value, length = value * 100, length + 1
         for phrase in lexicon.halves:  # "two and a half"
@@ -223,6 +242,8 @@ class _Sentence:
                 return length
             self._adjacent = False
             after = "".join(self._words[at + 1 : at + 2])
+            if length == 1 and phrase[0] in lexicon.conjunctions and not self._in_row:
+                self._break(phrase[0])
             if length == 1 and operator.startswith("bound") and after in lexicon.roles:  # "handed over on 1 May"
                 return length
             if phrase[0] == "or" and self._tokens:
@@ -230,8 +251,6 @@ class _Sentence:
                 self._tokens[-1] = last._replace(governs=last.governs | {operator})
             elif operator != "plain":
                 self._pending.add(operator)
-            if length == 1 and phrase[0] in lexicon.conjunctions and not self._in_row:
-                self._break(phrase[0])
             return length
         return 0
 
@@ -245,7 +264,7 @@ class _Sentence:
         elif word in lexicon.negation:
             self._pending.add("not")
         elif word in lexicon.roles:
-            self._marker = word
+            self._marker = self._marker if self._marker in lexicon.than else word  # "than in women"
         elif word not in lexicon.function and (word[0].isalnum() or self._is_sign()):
             return 0
         if word in lexicon.pronouns or word in lexicon.articles:
@@ -269,6 +288,8 @@ class _Sentence:
         return 1
 
     def _break(self, joint: str) -> None:
+        if self._linked and joint != ",":
+            self._end_pending()
         self._joints = frozenset({joint}) | (frozenset() if self._in_segment() else self._joints)
         self._segment += 1
         self._within.clear()
@@ -283,6 +304,8 @@ class _Sentence:
             self._pending = {*self._pending, _ONLY_COUNT} - {"only"}
         last = self._tokens[-1] if self._tokens else None
         leads = last is None or last.segment != self._segment
+        adjoins = not any(word.isalnum() for word in self._words[self._end : self._at])
+        self._end = self._at + length
         if (
             last
             and self._adjacent
@@ -295,7 +318,7 @@ class _Sentence:
             Token(
                 text, self._number, self._segment, frozenset(self._pending), frozenset(self._within), self._marker,
                 predicate=self._copula, linked=self._linked, leads=leads, joints=self._joints,
-                in_row=self._in_row, written=written, **fields,  # type: ignore[arg-type]
+                in_row=self._in_row, written=written, adjoins=adjoins, **fields,  # type: ignore[arg-type]
             )
         )  # fmt: skip
         self._within |= {each for each in self._pending if each.split(":")[0] in _SPREADING}

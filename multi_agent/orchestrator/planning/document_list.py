@@ -19,23 +19,26 @@ from vectorstore.models import Chunk
 from vectorstore.text.languages import detect_query, detect_surely, name_languages
 
 _BEGINNING = 80  # characters of a passage
+_FEW = 0.1  # share of documents: a language below it is not named, because tables may be detected wrongly
 _FIELDS, _VALUES, _LONGEST = 20, 4, 40  # fields of the documents, values of one, characters of a name or value
 
 
 class DocumentList:
-    """The documents of one run. The list is computed once, so that all prompts of a run show the same."""
+    """The documents of one run. Each list is computed once, so that all prompts of a run show the same."""
 
     def __init__(self, library: Library, catalogue: Sequence[CatalogueEntry], question: str, most: int) -> None:
         self._library, self._catalogue, self._question, self._most = library, catalogue, question, most
-        self._text = ""
+        self._texts: dict[int, str] = {}
         self.names = frozenset(entry.name for entry in catalogue)
 
-    async def text(self) -> str:
+    async def text(self, at_most: int | None = None) -> str:
         """Return the list for a prompt. Raises StoreError."""
-        self._text = self._text or await asyncio.to_thread(
-            list_documents, self._library, self._catalogue, self._question, self._most
-        )
-        return self._text
+        most = at_most or self._most
+        if most not in self._texts:
+            self._texts[most] = await asyncio.to_thread(
+                list_documents, self._library, self._catalogue, self._question, most
+            )
+        return self._texts[most]
 
     def find(self, written: str) -> str | None:
         """Return the name of the one document that ``written`` means; None if there is none, or more than one.
@@ -73,8 +76,9 @@ def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], questi
     """
     languages = Counter(entry.language for entry in catalogue if entry.language)
     asked_in = detect_surely(question) or detect_query(question, languages)
-    other = languages and asked_in not in languages
-    hint = [f"They are in {name_languages(languages)}: write queries in that language."] if other else []
+    foreign = [each for each, number in languages.items() if each != asked_in and number > _FEW * len(catalogue)]
+    some = "Some" if asked_in in languages else "They"
+    hint = [f"{some} are in {name_languages(foreign)}: write queries in that language."] if foreign else []
     hint += _own_fields(catalogue)
     is_long = len(catalogue) > most
     passages = _best_passages(library, question, most) if is_long or any(map(_is_untitled, catalogue)) else {}

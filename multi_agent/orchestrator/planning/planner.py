@@ -3,9 +3,10 @@
 Each operation takes one model call, and one more for each correction of an invalid plan.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -13,6 +14,8 @@ from base.counts import count
 from multi_agent.agent import AgentCard, texts_in
 from multi_agent.catalog.tool_steps import ToolStepCard
 from multi_agent.errors import PlanError
+from multi_agent.llm.responses.typed import with_schema
+from multi_agent.llm.wrappers.requests import estimate_prompt
 from multi_agent.model import Message
 from multi_agent.orchestrator.planning.document_list import PlanningCalls
 from multi_agent.orchestrator.planning.drafting import (
@@ -32,11 +35,21 @@ from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.values.context import SEEN_BY_ALL, ResearchContext, Understanding
-from multi_agent.values.events import PlanMade, PlanRejected, ResponseRepaired
+from multi_agent.values.events import PlanMade, PlanRejected, PromptShortened, ResponseRepaired
 from multi_agent.values.plan import Plan, PlanExample, Step
 
 _PLANNED = "`intent`, `requirements` and the steps"
 _REVISED = "the steps"
+_FEW_DOCUMENTS = 5  # in the list of a shortened prompt
+
+
+class _View(NamedTuple):
+    """The contents of a prompt, and what is left out."""
+
+    cards: tuple[AgentCard, ...]
+    examples: Sequence[PlanExample] = ()
+    documents: int | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,8 @@ class Planner(PlanningCalls):
     """Asks the model for plans over one library. Sends invalid plans back to the model with all their faults."""
 
     retries: int
+    tokens: int
+    """Maximum tokens of a prompt with its response schema. Prompts are shortened to fit, if possible."""
 
     @property
     def _cards(self) -> tuple[AgentCard, ...]:
@@ -52,18 +67,17 @@ class Planner(PlanningCalls):
     async def plan(self, question: str, examples: Sequence[PlanExample]) -> tuple[Understanding, Plan]:
         """Return a valid plan. Raises PlanError if the model makes no valid plan, LLMError if the model fails."""
         prompt = Prompt.shipped("planner")
-        messages = prompt.render(
-            agents="\n".join(_describe(card, self._cards) for card in self._cards),
-            rules=self._rules(),
-            library=await self.documents.text(),
-            examples=_show_examples(examples),
-            remembered=show_remembered(self.remembered, _PLANNED),
-            sources=self.sources,
-            today=self.today,
-            question=question,
-        )
-        atomic = self._atomic(question)
-        response, plan = await self._valid(prompt, messages, planner_response(self._cards), "", (), atomic=atomic)
+
+        async def render(view: _View) -> list[Message]:
+            return prompt.render(
+                **await self._shared_values(view),
+                examples=_show_examples(view.examples),
+                remembered=show_remembered(self.remembered, _PLANNED),
+                question=question,
+            )
+
+        messages, shape = await self._fitted(render, planner_response, examples)
+        response, plan = await self._valid(prompt, messages, shape, "", (), atomic=self._atomic(question))
         plan = self.change(plan)
         await self.publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
@@ -100,22 +114,20 @@ class Planner(PlanningCalls):
         prompt = Prompt.shipped("reviser")
         known = {name for name in ResearchContext.model_fields if getattr(context, name)}
         intent = context.understanding.intent
-        messages = prompt.render(
-            agents="\n".join(_describe(card, self._cards) for card in self._cards),
-            rules=self._rules(),
-            library=await self.documents.text(),
-            remembered=show_remembered(self.remembered, _REVISED),
-            sources=self.sources,
-            today=self.today,
-            question=context.question,
-            intent=f"\nIntent: {intent}" if intent != context.question else "",
-            requirements=bullets(context.understanding.requirements),
-            attempts=working.text,
-            known=", ".join(sorted(known - SEEN_BY_ALL - {"messages"})) or "nothing",
-        )
-        response, plan = await self._valid(
-            prompt, messages, revision_response(self._cards), intent, known, working.finished
-        )
+
+        async def render(view: _View) -> list[Message]:
+            return prompt.render(
+                **await self._shared_values(view),
+                remembered=show_remembered(self.remembered, _REVISED),
+                question=context.question,
+                intent=f"\nIntent: {intent}" if intent != context.question else "",
+                requirements=bullets(context.understanding.requirements),
+                attempts=working.text,
+                known=", ".join(sorted(known - SEEN_BY_ALL - {"messages"})) or "nothing",
+            )
+
+        messages, shape = await self._fitted(render, revision_response)
+        response, plan = await self._valid(prompt, messages, shape, intent, known, working.finished)
         return response.diagnosis, self.change(plan) if plan else None
 
     def _atomic(self, question: str) -> list[WrittenStep]:
@@ -125,11 +137,52 @@ class Planner(PlanningCalls):
         inputs = asked(question).model_dump(mode="json") if asked else {}
         return [WrittenStep(id="answer", agent=card.name, inputs=inputs) for card in able[:1]]
 
-    def _rules(self) -> str:
-        rules = [Prompt.part("planning_rules")]
-        rules += [Prompt.part("planning_vote")] if any(peers_of(card, self._cards) for card in self._cards) else []
-        rules += [Prompt.part("planning_tools")] if any(isinstance(card, ToolStepCard) for card in self._cards) else []
-        return "\n".join(rules)
+    async def _fitted(
+        self,
+        render: Callable[[_View], Awaitable[list[Message]]],
+        shape_of: Callable[[tuple[AgentCard, ...]], type[BaseModel]],
+        examples: Sequence[PlanExample] = (),
+    ) -> tuple[list[Message], type[BaseModel]]:
+        """Return the prompt and its response model, shortened to fit into ``tokens``."""
+        for view in self._views(examples):
+            messages, shape = await render(view), shape_of(view.cards)
+            if estimate_prompt(with_schema(messages, shape)) <= self.tokens:
+                break
+        if view.left_out:
+            await self.publish(PromptShortened(caller="Planner", left_out=view.left_out))
+        return messages, shape
+
+    def _views(self, examples: Sequence[PlanExample]) -> Iterator[_View]:
+        """Yield the full view, then shorter ones. Agents whose work others can do are left out last."""
+        yield _View(self._cards, examples)
+        left_out = ["examples of plans"] if examples else []
+        left_out += [f"all but {_FEW_DOCUMENTS} documents"] if len(self.documents.names) > _FEW_DOCUMENTS else []
+        view = _View(self._cards, documents=_FEW_DOCUMENTS, left_out=tuple(left_out))
+        yield view
+        lookups = tuple(
+            card for card in self._cards if card.lookup
+        )  # triage has decided that the question is no lookup
+        for some in (lookups, *((card,) for card in self._cards if self._is_spare(card))):
+            cards = tuple(card for card in view.cards if card not in some)
+            view = view._replace(cards=cards, left_out=(*view.left_out, *(f"agent {card.name}" for card in some)))
+            yield view
+
+    def _is_spare(self, card: AgentCard) -> bool:
+        """Return whether other agents can write the same results, in steps with more calls."""
+        others = (other.writes for other in self._cards if other is not card and not other.lookup)
+        return not card.lookup and card.writes <= frozenset().union(*others) and card not in fast_agents(self.registry)
+
+    async def _shared_values(self, view: _View) -> dict[str, str]:
+        """Return the values that the prompts of ``plan`` and ``revise`` have in common."""
+        cards, hidden = view.cards, {card.name for card in self._cards} - {card.name for card in view.cards}
+        rules = [each for each in _rules(cards) if not hidden.intersection(re.findall(r"\w+", each))]
+        return {
+            "agents": "\n".join(_describe(card, cards) for card in cards),
+            "rules": "\n".join(rules),
+            "library": await self.documents.text(view.documents),
+            "sources": self.sources,
+            "today": self.today,
+        }
 
     async def _valid(
         self,
@@ -180,6 +233,14 @@ class Planner(PlanningCalls):
         if repairs and not found:
             await self.publish(ResponseRepaired(caller="Planner", repairs=repairs))
         return plan, found
+
+
+def _rules(cards: Sequence[AgentCard]) -> list[str]:
+    """Return the rules as a list of items. Nested items are items of their own."""
+    rules = [Prompt.part("planning_rules")]
+    rules += [Prompt.part("planning_vote")] if any(peers_of(card, cards) for card in cards) else []
+    rules += [Prompt.part("planning_tools")] if any(isinstance(card, ToolStepCard) for card in cards) else []
+    return re.split(r"\n(?= *- )", "\n".join(rules))
 
 
 def _describe(card: AgentCard, cards: Sequence[AgentCard]) -> str:

@@ -27,8 +27,6 @@ from multi_agent.storage.tables import DocumentVersion, Environment
 from multi_agent.values.events import Event, RunFinished, RunStarted
 from multi_agent.values.evidence_events import Searched
 
-_FOLDER = "multi_agent/prompts"
-
 
 def observe_environment(dependencies: RunDependencies, catalogue: Sequence[CatalogueEntry]) -> Environment:
     """Return the present environment of a run over the documents of ``catalogue``."""
@@ -48,15 +46,9 @@ def observe_environment(dependencies: RunDependencies, catalogue: Sequence[Catal
 
 def prompt_texts() -> dict[str, str]:
     """Return the text of each of Candor's prompt files, by path."""
-    return dict(_texts(cast(Path, files("multi_agent").joinpath("prompts")), _FOLDER))
-
-
-def _texts(folder: Path, path: str) -> Iterator[tuple[str, str]]:
-    for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if each.is_dir():
-            yield from _texts(each, f"{path}/{each.name}")
-        elif each.name.endswith(".md"):
-            yield f"{path}/{each.name}", each.read_text(encoding="utf-8")
+    package = cast(Path, files("multi_agent"))
+    paths = sorted(package.glob("prompts/**/*.md"))
+    return {f"multi_agent/{path.relative_to(package).as_posix()}": path.read_text(encoding="utf-8") for path in paths}
 
 
 _LIVE_ONLY = {
@@ -164,7 +156,7 @@ def _fields(ours: Any, theirs: Any, path: str) -> Iterator[tuple[str, Any, Any]]
 
 
 _PLACEHOLDER = re.compile(r"\\\$\w+")
-_RETRIEVAL = ("searched", "run_finished")
+_RETRIEVAL = ("searched", "run_finished")  # no prompt changes these alone: the response to it would differ before
 
 Kind = Literal["prompt", "document", "index", "code"]
 
@@ -201,12 +193,16 @@ def changed_line(unknown: Sequence[tuple[str, LLMRequest[Any]]], entries: Sequen
 def find_causes(
     then: Environment, now: Environment, difference: Difference | None, line: ChangedLine | None
 ) -> tuple[Cause, ...]:
-    """Return all changes, the most probable cause first. If nothing else has changed, the code is the cause."""
-    found = [*_index(then, now), *_documents(then, now), *_prompts(then, now, line)]
-    if then.candor != now.candor or not found:
+    """Return all changes, the most probable cause first. If nothing else can explain it, the code is the cause."""
+    searched = [*_index(then, now), *_documents(then, now)]
+    found = [*searched, *_prompts(then, now, line)]
+    can_explain = searched if difference and difference.type in _RETRIEVAL else found
+    if then.candor != now.candor or not can_explain:
         same = "is the same version, but other code or packages may have changed"
         change = f"was {then.candor}" if then.candor != now.candor else same
         found.append(Cause(kind="code", name=f"Candor {now.candor}", change=change))
+    gone = {name: value for name, value in then.settings.items() if name not in now.settings}
+    found += [Cause(kind="code", name=f"setting {name}", change=f"was {gone[name]!r}, is gone") for name in gone]
     return tuple(sorted(found, key=lambda each: _rank(each, difference, line)))
 
 
@@ -218,7 +214,7 @@ def _rank(cause: Cause, difference: Difference | None, line: ChangedLine | None)
             return 0
         order: tuple[Kind, ...] = ("prompt", "index", "document", "code")
     else:
-        order = ("index", "document", "prompt", "code")
+        order = ("index", "document", "code", "prompt")
     return 1 + order.index(cause.kind)
 
 

@@ -13,6 +13,7 @@ import pytest
 from multi_agent.agents.for_each import ForEach, ForEachOutput
 from multi_agent.errors import BudgetReached
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.records.sql import RecordDatabase
 from multi_agent.records.table import build_table
 from multi_agent.settings.research import Budget, ResearchSettings
 from support.chunks import make_chunk
@@ -33,7 +34,8 @@ def answer(request: Request) -> Reply | str:
     name = re.search(r"^The (?:document|thing that the passages tell about): (\w+)", request.prompt, re.MULTILINE)
     shown = [text for text in REPORTS.values() if text.split(".")[0] in request.prompt]
     answers = []
-    for number, word in enumerate(("Revenue", "Research"), start=1):
+    asked = [word for word in ("Revenue", "Research") if f" {word.lower()} (number" in request.prompt]
+    for number, word in enumerate(asked, start=1):
         figures = [found[1] for text in shown if (found := re.search(rf"{word} was (\d+)", text))]
         at = sentences_of(request, 1, f"{word} was {figures[0]}") if figures else []
         reason = "" if figures else f"{name and name[1]} is something else."
@@ -90,6 +92,23 @@ async def test_what_was_read_before_a_limit_is_kept_and_says_how_much(bench: Any
     assert [note.text for note in limited.context.notes if "limit" in note.text] == [
         "only 2 of 3 items read, because a limit was reached"
     ]
+
+
+async def test_two_lists_are_joined_by_sql(bench: Any) -> None:
+    asked, context = bench(), make_context("Which spends the largest share?")
+    for step, column in zip(("first", "second"), COLUMNS, strict=True):
+        await asked.run(context, {"columns": [column]}, step=step)
+        context = asked.context
+    table = build_table(context)
+    assert [column.name for column in table.columns][3:] == ["list", "item", "research", "revenue"]
+    joined = RecordDatabase(table.columns).query(
+        "SELECT a.record, b.record AS other, a.item, round(b.research / a.revenue, 2) AS share FROM records a "
+        "JOIN records b USING (item) "
+        "WHERE a.list = 'first' AND b.list = 'second' AND a.revenue > 100 ORDER BY share DESC",
+        rows=9,
+        seconds=9,
+    )
+    assert [row[2:] for row in joined.rows] == [("b.md", 0.76), ("a.md", 0.25)]
 
 
 def test_columns_have_names_of_their_own() -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from math import inf
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from base.tokens import estimate_tokens
 from multi_agent.agents.data_inspector import DataInspector
 from multi_agent.agents.pattern_generator import PatternGenerator, PatternGeneratorOutput
 from multi_agent.errors import InvalidResponse
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.prompts.show_passages import sample_passages, sort_passages, unread_passages
+from multi_agent.prompts.show_passages import LEFT_OUT, sample_passages, unread_passages
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.context import Inspection
 from support.chunks import make_chunk
@@ -80,15 +82,22 @@ indexes = st.lists(st.integers(0, 8), unique=True)
 @given(indexes, st.integers(1, 10))
 def test_a_sample_has_the_best_passages_then_others(ranked: Sequence[int], most: int) -> None:
     ranking = [CHUNKS[index].id for index in ranked]
-    chosen = sample_passages(CHUNKS, ranking, most)
+    chosen = sample_passages(CHUNKS, ranking, most, inf)
     assert len({chunk.id for chunk in chosen}) == len(chosen) == min(most, len(CHUNKS))
-    assert chosen == sort_passages(reversed(chosen))
+    assert chosen == tuple(chunk for chunk in CHUNKS if chunk in chosen)
     assert {chunk.id for chunk in chosen}.issuperset(ranking[:most])
 
 
 def test_a_sample_without_a_ranking_is_spread_evenly() -> None:
-    assert [chunk.index for chunk in sample_passages(CHUNKS, (), 3)] == [0, 4, 8]
-    assert [chunk.index for chunk in sample_passages(CHUNKS, (), 1)] == [0]
+    assert [chunk.index for chunk in sample_passages(CHUNKS, (), 3, inf)] == [0, 4, 8]
+    assert [chunk.index for chunk in sample_passages(CHUNKS, (), 1, inf)] == [0]
+
+
+def test_a_sample_fits_into_a_call() -> None:
+    size = estimate_tokens(CHUNKS[0].text)
+    assert [chunk.index for chunk in sample_passages(CHUNKS, [CHUNKS[3].id], 9, 2 * size)] == [0, 3]
+    [chunk] = sample_passages(CHUNKS, [CHUNKS[3].id], 9, size - 1)
+    assert (chunk.text, LEFT_OUT in chunk.metadata) == ("Passage number ", True)
 
 
 def test_when_all_passages_were_read_all_are_sampled() -> None:

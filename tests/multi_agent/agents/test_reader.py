@@ -15,6 +15,7 @@ from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.errors import LLMError
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.prompts.show_passages import LEFT_OUT
 from multi_agent.settings.research import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import UNREACHABLE, Bench, library_of, make_context
@@ -178,8 +179,9 @@ async def test_it_reads_the_best_passages_that_fit_one_call(
         bench = Bench(Reader, serve(answer), library, ResearchSettings(tokens_per_call=300))
         update = await bench.run(make_context(), INPUTS)
     assert asked[0].messages[1]["content"].count("=== ") == 1, "neighbouring passages of one section are one part"
-    assert len(update.chunks) == len(update.ranking) == 2, "the context has only the passages that were read"
-    assert "Read 2 passages of a.md." in bench.reasoning
+    assert len(update.chunks) == len(update.ranking) == 3, "the context has only the passages that were read"
+    assert [LEFT_OUT in chunk.metadata for chunk in update.chunks] == [False, False, True], "the last one in part"
+    assert "Read 3 passages of a.md." in bench.reasoning
 
 
 async def test_readers_share_a_prompt_prefix(serve: Serve, books: CollectionLibrary) -> None:
@@ -306,7 +308,7 @@ async def test_near_matches_are_not_checked_by_a_model(serve: Serve, books: Coll
 
 async def test_without_the_check_call_figures_and_names_decide(serve: Serve, books: CollectionLibrary) -> None:
     wrong_year = {"text": "It was founded in 1962.", "sentences": [5]}
-    other_words = {"text": "Nobody established Kestrel before Marta Olin.", "sentences": [5]}
+    other_words = {"text": "Nobody ran Kestrel before Marta Olin.", "sentences": [5]}
     bench = Bench(Reader, serve(answering(wrong_year, other_words)), books)
     update = await bench.run(make_context(), {"question": "When was it founded?", "queries": []})
     assert [claim.stands for claim in update.findings[0].synthesis.claims] == [False, True]

@@ -195,8 +195,8 @@ async def test_the_number_of_pictures_per_call_is_limited(
 
 def test_the_default_number_of_pictures_depends_on_the_context_window() -> None:
     windows = (4_096, 16_384, 1_000_000)
-    assert [ResearchSettings().for_window(window).pictures_per_call for window in windows] == [1, 2, 4]
-    assert ResearchSettings(pictures_per_call=3).for_window(4_096).pictures_per_call == 3
+    assert [ResearchSettings().for_window(window, window // 2).pictures_per_call for window in windows] == [1, 2, 4]
+    assert ResearchSettings(pictures_per_call=3).for_window(4_096, 3_072).pictures_per_call == 3
 
 
 async def test_a_claim_must_agree_with_the_words_read(serve: Serve, library: CollectionLibrary) -> None:

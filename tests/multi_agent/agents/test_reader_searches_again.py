@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,3 +119,28 @@ async def test_an_answer_for_not_found_is_accepted_after_another_search(serve: S
     question = f"{QUESTION} If it is not available, return N/A."
     [finding] = (await read(serve, books, panel, question)).findings
     assert (finding.synthesis.short, len(asked)) == ("Marta Olin", 2)
+
+
+async def test_the_same_closest_answer_keeps_what_the_first_reading_missed(
+    serve: Serve, books: CollectionLibrary
+) -> None:
+    again = {**CLOSE, "missing": "the founder"}
+    panel, asked = answering({**CLOSE, "search": ["founder of Kestrel Kompressoren"]}, again)
+    [finding] = (await read(serve, books, panel)).findings
+    assert finding.synthesis.missing == ("the maker, not the founder",)
+    assert len(asked) == 2
+
+
+async def test_a_second_reading_gets_passages_of_both_searches(
+    serve: Serve, embedder: Embedder, tmp_path: Path
+) -> None:
+    parts = [make_chunk(f"{MAKER} Part {at}. {'Oil is changed. ' * 100}", document=f"/part{at}.md") for at in range(2)]
+    firms = [make_chunk(f"{FOUNDER} Firm {at}. {'It hires. ' * 160}", document=f"/firm{at}.md") for at in range(4)]
+    panel, asked = answering({**NOT_FOUND, "search": ["Who founded Kestrel Kompressoren in 1961?"]}, NOT_FOUND)
+    with library_of([*parts, *firms], embedder, tmp_path) as library:
+        settings = ResearchSettings(reader_passages=2, tokens_per_call=1200)
+        bench = Bench(Reader, serve(panel), library, settings=settings)
+        await bench.run(make_context("x"), {"question": "Borea 12 compressor part oil", "queries": []}, step="oil")
+    first, second = (request.prompt for request in asked)
+    assert ("Part 0" in first, "Firm" in first) == (True, False)
+    assert ("Part" in second, "Firm" in second) == (True, True)

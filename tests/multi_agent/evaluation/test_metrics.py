@@ -201,7 +201,13 @@ async def test_citations_are_compared_with_source_and_gold() -> None:
     claims = (Claim(text="a", evidence=(1,), supported=True), Claim(text="b", supported=False))
     measured = await measure("citations", case(question(gold=gold), answer("9412", claims=claims), cited=taken))
     assert measured == pytest.approx(
-        {"claims_cited": 0.5, "citation_in_source": 2 / 3, "citation_recall": 1, "citation_precision": 2 / 3}
+        {
+            "claims_cited": 0.5,
+            "claims_supported": 0.5,
+            "citation_in_source": 2 / 3,
+            "citation_recall": 1,
+            "citation_precision": 2 / 3,
+        }
     )
     assert await measure("citations", case(question(gold=gold), refused())) == {}
 

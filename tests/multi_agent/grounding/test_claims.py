@@ -25,6 +25,7 @@ from multi_agent.values.request import Request as Asked
 from support.chunks import make_chunk
 from support.kits import library_of
 from support.panel import CHECK, READING, Panel, synthesis
+from support.replies import Request
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import ChunkKind, TableHeader
 
@@ -104,6 +105,66 @@ def test_figures_that_are_named_before_their_columns_are_not_contradicted() -> N
     assert not judged.contradicted
 
 
+PRICES = ("| Zone | Adult (EUR) | Adult (CHF) | Fine (min) |", "| 2 | 7.40 | 6.80 | 38 |")
+SPAN = ("| Product | Revenue (€ million) | | Margin (%) |", "| Pumps | 412 | 398 | 18 |")
+
+
+@pytest.mark.parametrize(
+    ("claim", "table", "verdict"),
+    [
+        ("The adult price is CHF 6.80.", PRICES, "not_checked"),
+        ("Adult in zone 2: EUR 7.40.", PRICES, "supported"),
+        ("Adult in zone 2: CHF 6.80.", PRICES, "supported"),
+        ("Adult in zone 2: CHF 7.40.", PRICES, "contradicted"),
+        ("Adult in zone 2: EUR 6.80.", PRICES, "contradicted"),
+        ("Adult in zone 2: EUR 38.", PRICES, "not_checked"),
+        ("Pumps had €398 million.", SPAN, "supported"),
+        ("Pumps had a margin of 18 %.", SPAN, "supported"),
+        ("Pumps had a margin of 412 %.", SPAN, "not_checked"),
+    ],
+)
+def test_a_figure_has_the_unit_of_the_head_of_its_own_column(claim: str, table: tuple[str, str], verdict: str) -> None:
+    assert judge_row(claim, *table).claim(claim, ()).verdict == verdict
+
+
+CAPTION = "(in millions, except per share data)"
+
+
+def judge_in_table(claim: str, caption: str, cell: str = "423.1") -> Judged:
+    """Judge a claim about total liabilities. Another row has the dollar sign, and the caption has the scale."""
+    above = make_chunk(caption, document="/docs/statement.pdf")
+    rows = f"| Other assets | $ — | $ 0.4 |\n| Total liabilities | {cell} | 316.0 |"
+    head = TableHeader(text="| | December 31, 2022 | December 31, 2021 |", start=500, end=531)
+    table = make_chunk(rows, document="/docs/statement.pdf", index=1, kind=ChunkKind.TABLE, header=head)
+    units = number_units([above, table])
+    cited = [unit.number for unit in units if "|" not in unit.text or "Total" in unit.text]
+    evidence = cite(cited, units).evidence
+    question = "What were the total liabilities at December 31, 2022?"
+    return SupportRules(question, evidence, [above, table]).judge(Statement(claim, evidence))
+
+
+@pytest.mark.parametrize("claim", ["$423.1 million", "Total liabilities of $423.1 million at December 31, 2022"])
+@pytest.mark.parametrize(
+    "caption", [CAPTION, "Form 10-K, in $m", "Amounts in $m. 2 thousand shares were sold.", "Notes"]
+)
+@pytest.mark.parametrize("cell", ["423.1", "$423.1"])
+def test_a_figure_whose_cell_tells_no_unit_is_open_and_stands(claim: str, caption: str, cell: str) -> None:
+    judged = judge_in_table(claim, caption, cell)
+    assert (judged.supported, judged.stands) == (None, True)
+    assert judged.reason == "its cell does not tell the unit of “$ 423.1 million”."
+
+
+@pytest.mark.parametrize("claim", ["€423.1 million", "$423.1 billion", "$423.1 thousand", "$423.7 million"])
+def test_another_unit_than_the_passages_tell_does_not_stand(claim: str) -> None:
+    assert not judge_in_table(claim, CAPTION).stands
+
+
+@pytest.mark.parametrize("caption", ["(in thousands)", "$'000"])
+def test_a_caption_in_thousands_tells_the_scale(caption: str) -> None:
+    assert judge_in_table("$423.1 thousand", caption).stands
+    assert not judge_in_table("$423.1 million", caption).stands
+
+
 def test_a_claim_of_names_needs_all_of_them() -> None:
     claim = "The auditor is Marlow & Grant LLP."
     assert not judge("Who audits?", claim, "We have been the auditor since 2015.", "Marlow & Finch LLP").supported
@@ -176,6 +237,14 @@ def test_an_exchange_or_another_figure_is_contradicted(claim: str, quote: str) -
         ),
         ("Six months of training improve memory.", "Training improved memory in 6 of 12 groups."),
         ("The gene is found in skin tumors.", "The gene is found in tumor cells and needed for growth of skin."),
+        (
+            "Beijing, where the Moroccan ambassador represents the Government in Rabat",
+            "The Moroccan ambassador in Beijing is the official representative of the Government in Rabat.",
+        ),
+        (
+            '"Shut Up, Make Love" is a song, released in 2000, from the album "Crack a Smile", not an album.',
+            '"Shut Up, Make Love" is a song; released in 2000, it was the first single from the album "Crack a Smile".',
+        ),
     ],
 )
 def test_a_right_claim_in_other_words_or_digits_is_never_contradicted(claim: str, quote: str) -> None:
@@ -196,6 +265,42 @@ async def test_no_contradicted_claim_is_shown_as_supported(panel: MakePanel, ser
     weak = [answer for answer in answers.values() if answer.status is Status.ANSWERED]
     assert all(answer.basis.startswith(("Weak", "Names and figures found")) for answer in weak)
     assert all(answer.confidence < SHARE_RIGHT[Signal.ON_QUESTION] for answer in weak)
+
+
+@pytest.mark.parametrize(
+    ("reply", "named"),
+    [
+        ("banana", "The check call gave no valid response."),
+        ('{"answers": ["Purple monkeys", "Purple monkeys"]}', "The check call answered 'Purple monkeys'"),
+        ('{"answers": ["Only members", "Only members"]}', ""),
+    ],
+)
+async def test_one_check_call_decides_and_nonsense_leaves_the_claims_open(
+    panel: MakePanel, serve: Serve, reply: str, named: str
+) -> None:
+    asked: list[str] = []
+    sentence = "Only members may vote."
+    texts = ("Membership is a condition of the vote.", "Voting is reserved to the members.")
+    written = [{"text": text, "quotes": [{"passage": "facts.txt", "quote": sentence}]} for text in texts]
+
+    def check(request: Request) -> str:
+        asked.append(request.prompt)
+        return reply
+
+    reading = {READING: lambda _: json.dumps(synthesis(written, sufficient=True)), CHECK: check}
+    answer = await panel(serve(Panel(roles=reading)), check_claims=True).research(
+        Asked(question="Who may vote?", mode="fast")
+    )
+    assert len(asked) == (3 if reply == "banana" else 1), "an invalid response is asked again twice"
+    assert all(text in asked[0] for text in ("Quotes 1", "Quotes 2"))
+    assert answer.usage.model_calls == 2 + len(asked)
+    if named:
+        assert answer.status is Status.ANSWERED
+        assert {claim.verdict for claim in answer.claims} == {"not_checked"}
+        assert all(named in claim.checked for claim in answer.claims)
+        assert answer.answer.count("[not checked]") == len(texts)
+    else:
+        assert {claim.checked for claim in answer.claims} == {"Confirmed by a check call"}
 
 
 @pytest.mark.parametrize("verdict", [[], [""], ["none"], ["N/A"]])
@@ -412,6 +517,9 @@ def test_a_pronoun_is_about_a_name_of_its_own_page_only() -> None:
         ("When was he born?", "In 1990", "He was born in 1960 and died in 1990.", None),
         ("Who bought the house?", "Ann", "Ann bought the house from Bob.", True),
         ("Who bought the house?", "Bob", "Ann bought the house from Bob.", None),
+        ("How many accidents were there in 2023?", "None", "There were no accidents in 2023.", True),
+        ("How many accidents were there in 2023?", "There were none.", "There were no accidents in 2023.", True),
+        ("How many accidents were there in 2023?", "There were none.", "There were two accidents in 2023.", False),
     ],
 )
 def test_a_bare_answer_is_read_with_its_question(question: str, claim: str, quote: str, verdict: bool | None) -> None:
@@ -423,7 +531,7 @@ def test_a_bare_answer_is_read_with_its_question(question: str, claim: str, quot
     ("claim", "quote"),
     [
         ("Only 5 of the members voted.", "Five of the members voted."),
-        ("The keys were handed over on 29 April 2024.", "The keys were given on 29 April 2024, and handed over."),
+        ("The keys were handed over on 29 April 2024.", "The keys were counted and handed over on 29 April 2024."),
         ("Vela is a racing car driver from Portugal.", "Vela is a Portuguese racing car driver."),
         ("The proceedings are pending.", "There are pending proceedings."),
         ("Her career began in Oslo.", "She started her career in Oslo."),
@@ -432,6 +540,7 @@ def test_a_bare_answer_is_read_with_its_question(question: str, claim: str, quot
         ("Its founder, Aino Salo, was an engineer.", "Founded in 1987 by Aino Salo, an engineer."),
         ("The hall is located in Oslo.", "The hall is in Oslo."),
         ("One site made up 14 % of sales.", "A single site accounted for 14 % of sales."),
+        ("The share declined to 55.1 % by 2010.", "The share declined from 75.8 % in 1970 to 55.1 % by 2010."),
     ],
 )
 def test_the_same_in_everyday_words_is_supported(claim: str, quote: str) -> None:
@@ -465,3 +574,173 @@ def test_what_follows_only_in_part_is_left_open(claim: str, quote: str) -> None:
 def test_a_claim_about_two_rows_needs_the_figure_of_each(claim: str, supported: bool | None) -> None:
     rows = "| Acme | 5 | red |\n| Borg | 7 | blue |"
     assert judge_row(claim, "| Name | Price | Colour |", rows).supported is supported
+
+
+REGIONS = "Sales in the north rose from 12 million to 15 million euros, while those in the south fell by 3 percent."
+NOVEL = "The novel, which Karl Otto wrote in prison, was filmed in 1954 by Jean Dubois."
+CHURCH = "The church burned down in 1820 and was rebuilt ten years later."
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("The firm used the last $5 million.", "The firm utilized the final $5 million."),
+        ("It was the 21st season.", "It was the twenty-first season."),
+        ("The fair organised by Ann was held in the centre.", "The fair organized by Ann was held in the center."),
+        ("Grants stood at $5 million.", "Grants were $5 million."),
+        ("Sales fell, mainly because of weak demand.", "Sales fell primarily due to weak demand."),
+        ("Sales declined 3%.", "Sales fell by 3 percent."),
+        ("Wind is likely.", "Rain is unlikely and wind is likely."),
+        ("The helmet is compulsory.", "Helmets are mandatory."),
+        ("The pond is red.", "The garden has a “red” pond."),
+        ("Terry took the picture.", "Uncle Terry took the picture."),
+    ],
+)
+def test_a_synonym_or_another_spelling_is_supported(claim: str, quote: str) -> None:
+    assert judge("What is said?", claim, quote).supported
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("Southern sales declined 3%.", REGIONS),
+        ("Northern sales increased by 3 million euros to 15 million euros.", REGIONS),
+        ("The committee did not vote on the budget.", "The committee postponed the vote on the budget to 12 May."),
+        ("The museum is closed on Mondays.", "The museum is open every day except Monday."),
+        (
+            "The firm was profitable in 2022 but not in 2023.",
+            "The firm was profitable in 2022 and lost 1 million in 2023.",
+        ),
+        ("The trial lasted three months.", "The trial lasted 12 weeks."),
+        ("The price rose by 10 euros.", "The price rose from 10 to 20 euros."),
+        ("It is less common in women.", "It is more common in men than in women."),
+        ("The novel by Karl Otto was filmed in 1954.", NOVEL),
+        ("Ben does not speak Danish.", "Ann speaks Danish, but Ben does not."),
+        ("Gross margin fell by 4,100 million dollars.", "Gross margin decreased $4.1 billion or 16%."),
+        ("The oldest street is in New Paltz.", "The district in New Paltz is a site and contains the oldest street."),
+        ("Verden lies on the Aller.", "The Aller, a tributary of the Weser, flows through Celle and Verden."),
+        ("Anna Keller lived from 1921 to 1999.", "Anna Keller was born in 1921 and died in 1999."),
+        ("New Paltz has the oldest street.", "The oldest street is in New Paltz."),
+        (
+            "It allows up to 20 images.",
+            "You can include up to 20 images in a request, and requests exceeding these limits will be rejected.",
+        ),
+    ],
+)
+def test_a_right_claim_in_other_words_is_not_contradicted(claim: str, quote: str) -> None:
+    assert not judge("What is said?", claim, quote).contradicted
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("The deposit is optional.", "The deposit is required; insurance is optional and costs 5 euros."),
+        ("Rain is likely.", "Rain is unlikely and wind is likely."),
+        ("The pump is the strongest one.", "The pump is a strong one."),
+        ("Bern is in Zurich.", "Zurich is in Bern."),
+        ("The novel was filmed in prison.", NOVEL),
+        ("The church was rebuilt in 1820.", CHURCH),
+        ("The church burned down ten years later.", CHURCH),
+        ("The clinic was founded in Lima.", "Marta Ruiz, born in Lima, founded the clinic in 1971."),
+        ("Lea Roth studied law in Paris.", "Lea Roth studied law in Vienna before moving to Paris."),
+        ("Eva Lang was a painter.", "Eva Lang, the wife of the painter Otto Lang, taught at the school."),
+        ("Hans Grube crosses the Elbe.", "The bridge, a steel arch built by Hans Grube, crosses the Elbe."),
+        ("Holm has 300 inhabitants.", "With 300 inhabitants, the village is smaller than Holm, which has 900."),
+        ("It is more common among women.", "It is more common in men than in women."),
+        ("The pond is red.", "The town's red garden has a pond."),
+        ("The company is profitable.", "The profitable unit left the company."),
+        ("The office is in York.", "The firm has its office in New York."),
+        ("All staff get a bonus.", "All staff except managers get a bonus."),
+        ("The warranty covers damage by water.", "The warranty covers all damage except damage by water."),
+        ("Revenue was $6 million in 2020.", "In 2020, revenue was $5 million, and it was $6 million in 2021."),
+    ],
+)
+def test_words_that_the_quote_says_of_something_else_are_not_supported(claim: str, quote: str) -> None:
+    assert not judge("What is said?", claim, quote).supported
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("The price rose to 10 euros.", "The price rose from 10 to 20 euros."),
+        ("The lease runs for 13 months.", "The lease runs for one year."),
+        ("The board approved the plan.", "The board heard the plan and rejected it."),
+    ],
+)
+def test_a_wrong_claim_in_similar_words_is_contradicted(claim: str, quote: str) -> None:
+    assert judge("What is said?", claim, quote).contradicted
+
+
+MEDICI = (
+    "His successor Louis XIII, under the regency of his Italian Catholic mother Marie de' Medici, became more "
+    "intolerant of Protestantism."
+)
+RENT = "The monthly rent is EUR 2,350.00 plus EUR 410.00 for service charges."
+RULING = (
+    "On September 10, 2021, the District Court ruled in favor of the Company with respect to nine out of the ten "
+    "counts included in Epic's claim, and in favor of the Company with respect to the Company's claims for breach."
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote", "verdict"),
+    [
+        ("The court ruled in favor of Epic with respect to nine out of the ten counts.", RULING, "not_checked"),
+        ("Marie de' Medici, the mother of Louis XIII, came from Italy.", MEDICI, "not_checked"),
+        ("The rent is 2,350 euros a month without service charges.", RENT, "not_checked"),
+        ("The town has a million residents.", "The town has one million residents.", "supported"),
+        ("Thursday, 15 May", "The offsite moves from Thursday 15 May to Thursday 22 May.", "not_checked"),
+        ("Nobody but members may vote.", "Only members may vote.", "supported"),
+        ("Bob founded a bank.", "Bob established a fact about a bank.", "not_checked"),
+    ],
+)  # fmt: skip
+def test_a_name_in_the_place_of_another_and_everyday_wordings(claim: str, quote: str, verdict: str) -> None:
+    assert judge("What is said?", claim, quote).claim(claim, ()).verdict == verdict
+
+
+SONG = "“Gap” is a song, not an album."
+MAYOR = "The mayor did not resign in March but in April."
+TBS = "Diabetes was associated with a lower score in women but not in men."
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote", "verdict"),
+    [
+        ("“Gap” is an album, not a song.", SONG, "contradicted"),
+        ("“Gap” is not a song but an album.", SONG, "contradicted"),
+        ("“Gap” is an album rather than a song.", SONG, "not_checked"),
+        ("“Gap” is not an album but a song.", SONG, "supported"),
+        ("“Gap” is a song rather than an album.", SONG, "supported"),
+        ("The mayor resigned in March, not in April.", MAYOR, "contradicted"),
+        ("The mayor did not resign in April but in March.", MAYOR, "contradicted"),
+        ("The mayor resigned in April, not in March.", MAYOR, "supported"),
+        ("In men, diabetes was not associated with a lower score.", TBS, "supported"),
+        ("Diabetes was associated with a lower score in men but not in women.", TBS, "contradicted"),
+        ("Visitors may not enter the hall.", "No visitor may enter the hall.", "supported"),
+    ],
+)
+def test_a_contrast_says_which_side_holds(claim: str, quote: str, verdict: str) -> None:
+    assert judge("What is said?", claim, quote).claim(claim, ()).verdict == verdict
+
+
+MET = "In 1921 the Polish painter Jan Orel met the Dutch sculptor Erik Vos in Paris."
+TAKEN = "The Italian firm Sella was taken over by the Spanish group Toral in 2011."
+SOLD = "In 2019 the Greek club sold its Turkish striker to a Belgian team."
+MIRA = "Mira Sol, a Hungarian violinist, married the Finnish conductor Timo Aho."
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote", "verdict"),
+    [
+        ("The painter from the Netherlands, Jan Orel, met Erik Vos.", MET, "not_checked"),
+        ("The painter from Poland, Jan Orel, met Erik Vos.", MET, "supported"),
+        ("Toral comes from Italy.", TAKEN, "not_checked"),
+        ("Toral is an Italian group.", TAKEN, "not_checked"),
+        ("Toral comes from Spain.", TAKEN, "supported"),
+        ("The Greek club sold its striker to a team from Turkey.", SOLD, "not_checked"),
+        ("The Greek club sold its striker to a team from Belgium.", SOLD, "supported"),
+        ("The Hungarian violinist Mira Sol married Timo Aho.", MIRA, "not_checked"),
+    ],
+)
+def test_a_country_is_that_of_what_it_describes(claim: str, quote: str, verdict: str) -> None:
+    assert judge("What is said?", claim, quote).claim(claim, ()).verdict == verdict

@@ -7,6 +7,7 @@ import pytest
 from multi_agent.grounding.contradictions import find_contradictions
 from multi_agent.values.context import Evidence, Finding, Synthesis
 from support.kits import make_context
+from vectorstore.models import Chunk
 
 
 def quote(text: str, name: str = "a.md", start: int = 0) -> Evidence:
@@ -49,6 +50,28 @@ def test_two_sentences_of_two_documents_with_another_figure() -> None:
 )
 def test_other_quotes_do_not_contradict_each_other(one: str, other: str, name: str) -> None:
     assert not find_contradictions(make_context(evidence=(quote(one), quote(other, name, start=500))))
+
+
+def rows(name: str, *figures: str, head: str = "| Item | Price | Delivery |") -> Chunk:
+    lines = [head, "| --- | --- | --- |", *(f"| Pump P{at} | {each} | 3 weeks |" for at, each in enumerate(figures, 7))]
+    text = "\n".join(lines)
+    place = {"start": 0, "end": len(text), "index": 0}
+    return Chunk(id=name, document_id=name, document=f"/{name}", name=name, version="", text=text, **place)
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (rows("b.xlsx", "1350", "90"), ["“| Pump P7 | 1350 | 3 weeks |” (b.xlsx)"]),
+        (rows("b.xlsx", "1200", "1350"), []),
+        (rows("b.xlsx", "1350", head="| Item | Weight | Delivery |"), []),
+    ],
+    ids=["other price", "another row", "another column"],
+)
+def test_a_row_of_another_document_has_another_cell(other: Chunk, expected: list[str]) -> None:
+    row = "| Pump P7 | 1200 | 3 weeks |"
+    context = make_context(evidence=(quote(row, "a.xlsx"),), chunks=(rows("a.xlsx", "1200", "90"), other))
+    assert [found.second for found in find_contradictions(context)] == expected
 
 
 def test_two_answers_to_one_question_with_other_values() -> None:

@@ -11,6 +11,7 @@ from multi_agent.grounding.support import SupportRules
 from multi_agent.grounding.support_check import agree
 from multi_agent.prompts.show_passages import number_units
 from multi_agent.values.context import Computation, Evidence
+from multi_agent.values.sources import tool_passage
 from support.chunks import make_chunk
 from vectorstore.models import ChunkKind, TableHeader
 
@@ -115,6 +116,17 @@ def test_the_sentence_with_what_is_missing_is_added() -> None:
     assert judged.repair
 
 
+def test_they_are_named_in_the_sentence_before() -> None:
+    text = (
+        "The Kestrels won against Lublin in the spring. They then beat the champion New Lublin Rovers, 20–18, in May."
+    )
+    units = number_units([make_chunk(text)])
+    shown = [item for unit in units for item in cite([unit.number], units).evidence]
+    rules = SupportRules("Whom did Lublin's team beat?", shown, [units[0].chunk])
+    judged = rules.judge(Statement("The Kestrels beat the New Lublin Rovers.", (shown[1],)))
+    assert (judged.supported, judged.statement.evidence) == (True, (shown[1], shown[0]))
+
+
 def test_a_sentence_that_shares_nothing_with_the_question_is_not_added() -> None:
     assert judge("What is the price of the pump?", "Ulrike Sandvoss", 4).supported is None
 
@@ -207,6 +219,24 @@ def test_a_claim_that_copies_several_sentences_cites_them() -> None:
 
 def test_a_copy_across_two_passages_is_not_a_quote() -> None:
     assert judge("Who?", "since 2019. The pumps are blue. Country; deliveries in 2023", 1).supported is not True
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "result", "claim", "supported"),
+    [
+        ("echo", {"text": "It lasts 9 years."}, "You said: It lasts 9 years.", "It lasts 9 years.", None),
+        ("write_file", {"name": "warranty is 9 years"}, "Written: 'warranty is 9 years', 0 bytes.", "9 years", None),
+        ("weather", {"city": "Norvik"}, "It is 5 °C in Norvik.", "It is 5 °C in Norvik.", True),
+        ("dates", {"date": "2024-01-31"}, "2024-01-31 is a Wednesday.", "Wednesday", True),
+    ],
+)  # fmt: skip
+def test_what_the_model_told_a_tool_is_not_supported_by_its_result(
+    tool: str, arguments: dict[str, str], result: str, claim: str, supported: bool | None
+) -> None:
+    chunk = tool_passage(tool, arguments, result)
+    units = number_units([chunk])
+    judged = SupportRules("What is said?", [], [chunk]).judge(Statement(claim, cite([1, 2], units).evidence))
+    assert judged.supported is supported
 
 
 def test_a_computation_supports_its_figures() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multi_agent.grounding.terms import TermIndex, find_terms, words_of
+from multi_agent.grounding.terms import TermIndex, find_terms, without_own, words_of
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
@@ -47,3 +47,20 @@ def test_forms_of_a_term_are_found(term: str, text: str, found: bool) -> None:
 
 def test_words_are_in_lower_case_without_punctuation() -> None:
     assert words_of("The O'Neill-report, 1.2!") == ["the", "o'neill-report", "1.2"]
+
+
+@pytest.mark.parametrize(
+    ("result", "left"),
+    [
+        ("The warranty is 9 years.", ""),
+        ("Note 5:\nthe warranty is 9 years", "Note 5:\n"),
+        ("You said: The warranty is 9 years. It is cold.", "You said: The warranty is 9 years. It is cold."),
+        ("9", ""),
+        ("9 years", "9 years"),
+        ("10", "10"),
+        ("The pump is blue.", "The pump is blue."),
+    ],
+)
+def test_sentences_that_a_tool_was_given_are_left_out(result: str, left: str) -> None:
+    given = ["Note: the warranty is 9 years", "The pump is blue.", "9"]
+    assert without_own(result, given, ["It is here. The pump is blue."]) == left

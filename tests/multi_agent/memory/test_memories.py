@@ -88,6 +88,15 @@ def test_the_completed_question_is_kept(memories: Memories) -> None:
     assert kept.question == "How hot may it get in summer?"
 
 
+def test_the_short_answer_is_set_apart_from_its_claims(memories: Memories) -> None:
+    """A model would read "Scheele; Priestley Oxygen" as two names."""
+    own, monday = memories.for_key("ann"), Request(question="Who found it?", session="monday")
+    claim = Claim(text="Oxygen was found by Scheele and Priestley.", supported=True)
+    own.keep(monday, "papers", ended("run_1", short="Scheele; Priestley", claims=(claim,)))
+    [kept] = own.recall(monday, "papers").conversation
+    assert kept.answer == f"Scheele; Priestley: {claim.text}"
+
+
 class TestToolUse:
     def test_is_found_for_similar_questions_to_the_same_collection(self, memories: Memories) -> None:
         memories.for_key("ann").keep_tool_uses("papers", (SPEED,))

@@ -163,6 +163,17 @@ async def test_every_mention_is_counted_in_all_its_forms(make_panel: Callable[..
     assert by_document.rows == (("manual.pdf", 2, 1), ("notes.md", 1, 1))
 
 
+async def test_the_mentions_of_two_names_tell_which_documents_have_both(
+    make_panel: Callable[..., Orchestrator],
+) -> None:
+    lookup = {"words": ["Borea", "team"]}
+    with ScriptedEndpoint(script(lookup, "Only notes.md mentions both.", computations=[2])) as server:
+        answer = await make_panel(server).research("Which documents mention both Borea and the team?")
+    by_document = answer.computations[1]
+    assert by_document.columns[-1] == "forms found"
+    assert {row[0]: row[-1] for row in by_document.rows} == {"manual.pdf": "borea, boreas", "notes.md": "team, borea"}
+
+
 async def test_an_invalid_query_is_asked_for_again(make_panel: Callable[..., Orchestrator]) -> None:
     queries = iter(({"sql": "SELECT name FROM files"}, {"sql": "SELECT name FROM documents"}))
     panel = Panel(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from importlib.resources import files
 from textwrap import dedent
@@ -12,15 +12,21 @@ from typing import Any
 
 import pytest
 
+from api.services.research.library import CollectionLibrary
 from multi_agent.errors import AgentError
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
+from multi_agent.llm.models import Models, build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.settings.research import ResearchSettings
 from multi_agent.storage.trace import Trace
+from multi_agent.toolbox.toolbox import Toolbox
 from multi_agent.values.answer import Status
 from multi_agent.values.plan import Plan, Step
 from multi_agent.values.request import Request as Asked
+from support.chunks import make_chunk
+from support.kits import library_of
 from support.panel import (
     PLANNER,
     READING,
@@ -38,8 +44,11 @@ from support.panel import (
     triage,
 )
 from support.replies import Request
+from support.runs.small_collection import NOTES, make_orchestrator
 from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S
+from vectorstore.embedding.embedder import Embedder
+from vectorstore.models import ChunkKind, TableHeader
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]
@@ -49,6 +58,49 @@ SEARCH = {"method": "search", "documents": [], "queries": []}
 
 def bodies(trace: Trace, run_id: str, wanted: str) -> list[Any]:
     return [event.body for event in trace.events(run_id) if event.body.type == wanted]
+
+
+@pytest.fixture(scope="module")
+def wide(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CollectionLibrary]:
+    """A table whose only row has 30,000 characters, and a note."""
+    head = "".join(f"| Column {number} " for number in range(1500))
+    row = "| Borea 12 | -25 °C " + "".join(f"| value {number} " for number in range(2000))
+    table = make_chunk(f"{row}|", document="/docs/wide.csv", kind=ChunkKind.TABLE)
+    header = TableHeader(text=f"{head}|\n", start=0, end=len(head) + 2)
+    table = table.model_copy(update={"start": header.end, "end": header.end + len(row) + 1, "header": header})
+    with library_of(
+        [table, make_chunk(NOTES, document="/docs/notes.md")], embedder, tmp_path_factory.mktemp("w")
+    ) as it:
+        yield it
+
+
+@pytest.mark.parametrize(("mode", "window"), [("fast", 4096), ("high", 4096)])
+async def test_a_passage_larger_than_the_context_window_is_read_in_part_and_named(
+    mode: str,
+    window: int,
+    wide: CollectionLibrary,
+    serve: Serve,
+    trace: Trace,
+    plans: PlanMemory,
+    make_tools: Callable[..., Toolbox],
+) -> None:
+    claim = {"text": "Borea 12: -25 °C", "quotes": [{"passage": "wide.csv", "quote": "| -25 °C "}]}
+    said = json.dumps(synthesis([{**claim, "evidence": [2]}], sufficient=True, short="-25 °C"))
+    roles = {SYNTHESIS: lambda _: said, READING: lambda _: said} | ({TRIAGE: fast} if mode == "fast" else {})
+    small = serve(Panel("-25 °C", "-22 °C", roles=roles)).model_copy(
+        update={"context_window": window, "max_output_tokens": 1024}
+    )
+    models = Models(build_llm(small))
+    derived = ResearchSettings().for_window(window, window - 1024)
+    limits = {"planner_tokens": derived.planner_tokens, "tokens_per_call": derived.tokens_per_call}
+    orchestrator = make_orchestrator(models, wide, trace, plans, make_tools(), **limits)
+    answer = await orchestrator.research(QUESTION)
+    assert (answer.status, answer.mode) == (Status.ANSWERED, mode), answer.reasoning
+    assert any("| -25 °C " in quote.quote for quote in answer.evidence)
+    assert not bodies(trace, answer.run_id, "step_failed")
+    [named] = [each for each in answer.missing if "wide.csv" in each]
+    assert "only the beginning of 1 passage" in named
+    assert "`research.tokens_per_call`" in named
 
 
 async def test_a_simple_question_takes_two_calls(panel: MakePanel, serve: Serve, trace: Trace) -> None:

@@ -40,7 +40,7 @@ async def test_an_answer_cites_verbatim_quotes(panel: MakePanel, serve: Serve, p
     answer = await panel(serve(Panel("-25 °C"), protocol)).research(QUESTION)
 
     assert answer.status is Status.ANSWERED
-    assert answer.answer == "It says so: manual.pdf, page 7: The Borea 12 works down to -25 °C. [1]"
+    assert answer.answer == "It says so: manual.pdf, page 7: The Borea 12 works down to -25 °C. [1] [not checked]"
     [quote] = answer.evidence
     assert (quote.document, quote.pages, quote.quote) == (
         "manual.pdf",

@@ -8,6 +8,7 @@ from typing import Any, cast
 from base.tokens import estimate_tokens
 from multi_agent.library import Library
 from multi_agent.prompts.reading import read_around
+from multi_agent.prompts.show_passages import LEFT_OUT
 from support.chunks import make_chunk
 from vectorstore.models import Chunk, PageSpan, TableHeader
 
@@ -96,9 +97,13 @@ def test_a_repeated_text_is_read_once() -> None:
     assert read(found, found, 100 * SIZE) == [("a", 0), ("b", 1)]
 
 
-def test_the_best_passage_is_read_whatever_its_size() -> None:
+def test_of_a_passage_that_could_never_fit_the_beginning_is_read() -> None:
     found = [part(0, "a"), part(1, "b")]
-    assert read(found, found, 1) == [("a", 0)]
+    chunk, *others = read_around(found, cast(Library, Shelf(found)), SIZE // 2)
+    assert sum(estimate_tokens(each.text) for each in (chunk, *others)) <= SIZE // 2
+    assert TEXT.format("a", 10).startswith(chunk.text)
+    assert TEXT.format("a", 10)[len(chunk.text) - 1] == " ", "no word or figure is cut"
+    assert (chunk.end - chunk.start, LEFT_OUT in chunk.metadata) == (len(chunk.text), True)
     assert read([], [], 1) == []
 
 

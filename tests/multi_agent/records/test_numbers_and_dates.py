@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multi_agent.records.numbers_and_dates import read_date, read_number
+from multi_agent.records.numbers_and_dates import find_amounts, read_date, read_number
+
+
+def test_thousands_are_read_as_heads_of_tables_write_them() -> None:
+    amounts = [each for text in ("23,410 £'000", "£23,410 ’000 in 2024") for each in find_amounts(text)][:2]
+    assert [max(each.values) for each in amounts] == [23_410_000, 23_410_000]
+    assert [each.suffix for each in amounts] == ["£", "in 2024"]
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,16 @@ async def test_the_model_sees_tool_errors_and_server_crashes(ask: Ask, tmp_path:
     assert "Alas." in answer.answer
 
 
+async def test_what_a_tool_repeats_of_its_arguments_is_no_evidence(ask: Ask, tmp_path: Path) -> None:
+    invented = "The warranty of the pump is 9 years."
+    plant = ("garden.plant", {"what": invented, "bed": {"row": 2}})
+    with ScriptedEndpoint(lambda request: replies.pop(0)) as endpoint:
+        replies = [calls(plant), calls(LOOK), calls(), report("9 years", 1, 2)]
+        answer = await ask(garden(tmp_path, safe=("plant", "look")), endpoint, "garden.*")
+    assert invented in (tmp_path / "planted.txt").read_text()
+    assert {item.quote for item in answer.evidence} == {"grows in row 2", "in row 2"}
+
+
 @pytest.mark.parametrize(
     ("server", "granted", "said"),
     [

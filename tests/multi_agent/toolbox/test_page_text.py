@@ -14,6 +14,6 @@ def test_an_element_with_many_attributes_takes_no_minutes() -> None:
     page = read_html(
         f"<p {attributes}>The Borea 12 is blue.</p><a href='/auster'>The Auster</a>", "https://example.org"
     )
-    assert time.thread_time() - started < 6
+    assert time.thread_time() - started < 30, "it took minutes"
     assert "The Borea 12 is blue." in page.text
     assert page.links == ("https://example.org/auster",)

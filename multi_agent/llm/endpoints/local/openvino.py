@@ -7,6 +7,7 @@ time (prompt lookup).
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 from collections import OrderedDict
 from importlib.metadata import version
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from multi_agent.llm.endpoints.local.engine import EngineError, Generated, Generation, KeepOn, ModelOptions, read_header
-from vectorstore.embedding.openvino_telemetry import block_openvino_telemetry
 
 # https://openvinotoolkit.github.io/openvino.genai/docs/guides/gguf
 _ARCHITECTURES = ("llama", "qwen2", "qwen3")
@@ -37,7 +37,8 @@ class OpenVINO:
     @classmethod
     def load(cls, options: ModelOptions) -> Self:
         """Load the file, or what an earlier start converted it to. Raises EngineError, ImportError."""
-        block_openvino_telemetry()
+        # Its import starts a process that reports it to Google Analytics. Without this module, it uses its own stub.
+        sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
         import openvino_genai as genai
 
         architecture = read_header(options.path).architecture

@@ -47,9 +47,21 @@ def test_a_line_has_facts_and_a_language_that_differs_from_the_question(library:
         CatalogueEntry(name="b.pdf", id="2", title="Bericht", chunks=1, facts=("EUR",), language="de"),
         CatalogueEntry(name="c.pdf", id="3", chunks=1, language="en"),
     ]
-    assert list_documents(library, entries, QUESTION, 5).splitlines() == [
+    assert list_documents(library, entries, QUESTION, 5).splitlines()[:-1] == [
         "- a.pdf: Borea Inc., 2023-07-01, $, 9 passages", "- b.pdf (Bericht): EUR, de", "- c.pdf",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("languages", "hint"),
+    [("en de de", "Some are in German"), ("de fr", "They are in French, German"), ("en " * 20 + "fr", "")],
+)
+def test_a_last_line_names_other_languages(library: CollectionLibrary, languages: str, hint: str) -> None:
+    """Queries in the language of the question would miss documents in other languages."""
+    each = enumerate(languages.split())
+    entries = [CatalogueEntry(name=f"{at}.pdf", id=str(at), title="T", chunks=1, language=code) for at, code in each]
+    last = list_documents(library, entries, QUESTION, 50).splitlines()[-1]
+    assert last == f"{hint}: write queries in that language." if hint else "write" not in last
 
 
 def test_a_last_line_names_fields_that_people_gave_the_documents(library: CollectionLibrary) -> None:

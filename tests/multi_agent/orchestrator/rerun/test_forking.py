@@ -73,7 +73,7 @@ async def test_the_step_asks_another_model(panel: MakePanel, trace: Trace) -> No
         assert [role_of(request) for request in large.requests] == [SYNTHESIS]
         with pytest.raises(UnknownModel):
             await live.research(Question(question=QUESTION, fork=fork.model_copy(update={"model": "none"})))
-    assert answer.answer == "By the large one: -25 °C. [1]"
+    assert answer.answer == "By the large one: -25 °C. [1] [not checked]"
     assert calls(trace, answer.run_id)[-1] == ("answer", "big", False)
     result = await replay(replace(live), load_recording(trace, live.tools.calls, answer.run_id))
     assert result.same, "a fork is replayed, too"

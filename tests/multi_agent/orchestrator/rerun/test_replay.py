@@ -192,6 +192,27 @@ def test_a_document_is_named_by_its_whole_name(line: str, first: str) -> None:
     assert find_causes(now.model_copy(update=old), now, difference, changed)[0].kind == first
 
 
+@pytest.mark.parametrize(("kind", "cause"), [("searched", "code"), ("model_called", "prompt")])
+def test_a_prompt_is_no_cause_of_another_result_of_a_search(kind: str, cause: str) -> None:
+    """A run of an older version: its prompts have changed, and so has the code that searches."""
+    now = Environment(candor="1", prompts={"a.md": "new"}, documents={}, index={}, settings={})
+    then = now.model_copy(update={"prompts": {"a.md": "old"}})
+    difference = Difference(
+        number=2, repeated_number=2, type=kind, step="", field="documents_found", recorded=3, repeated=1
+    )  # fmt: skip
+    line = ChangedLine(caller="Reader", recorded="a", repeated="b")
+    assert find_causes(then, now, difference, line)[0].kind == cause
+
+
+def test_a_setting_that_no_longer_exists_is_named() -> None:
+    """A replay cannot use it."""
+    now = Environment(candor="1", prompts={}, documents={}, index={}, settings={"kept": 1})
+    causes = find_causes(now.model_copy(update={"settings": {"kept": 1, "sql_rows": 40}}), now, None, None)
+    assert [(each.kind, each.name, each.change) for each in causes[1:]] == [
+        ("code", "setting sql_rows", "was 40, is gone")
+    ]
+
+
 async def test_a_changed_index_is_named(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     live = panel(serve(Panel("-25 °C")))
     answer = await live.research(QUESTION)
