@@ -1,65 +1,50 @@
 /* Routing between pages, sign-in, the connection banner and global keyboard shortcuts. */
 
-import {showAgain} from "./pages/again.js";
-import {showAgents} from "./pages/agents.js";
-import {showApprovals} from "./pages/approvals.js";
 import * as api from "./lib/api.js";
-import {showAsk} from "./pages/ask.js";
-import {showComparison} from "./pages/comparison.js";
-import {showDocument} from "./pages/document.js";
-import {showDocuments} from "./pages/documents.js";
 import {failure, h} from "./lib/dom.js";
 import {followModel} from "./lib/model-state.js";
 import {Problem, Unreachable} from "./lib/errors.js";
-import {showEvaluation} from "./pages/evaluation.js";
-import {showEvaluations} from "./pages/evaluations.js";
-import {showKeys} from "./pages/keys.js";
-import {showMemory} from "./pages/memory.js";
-import {showModels} from "./pages/models.js";
 import {closePanel, panelKey} from "./parts/panel.js";
-import {showRunComparison} from "./pages/run-comparison.js";
-import {showRun} from "./pages/run.js";
-import {showRuns} from "./pages/runs.js";
-import {showSearch} from "./pages/search.js";
-import {showSettings} from "./pages/settings.js";
-import {showTable} from "./pages/table.js";
-import {showTables} from "./pages/tables.js";
 import {followApprovals} from "./parts/open-approvals.js";
 import {forgetKey, hasKey, owner, session} from "./lib/session.js";
 import {showInvitation, showSignIn} from "./pages/sign-in.js";
-import {showUsers} from "./pages/users.js";
 
 const main = document.querySelector("#main");
 const banner = document.querySelector("#banner");
 const shortcuts = document.querySelector("#shortcuts");
 const who = document.querySelector("#who");
 const sections = document.querySelector("#sections");
-const SETTINGS = ["settings", "agents", "memory", "models", "keys", "users"];
+const SETTINGS = ["settings", "agents", "memory", "bin", "models", "keys", "users"];
 const NO_PAGE = {path: "", close: () => {}, moved: (_path) => false};
 let current = NO_PAGE;
 
-/** @type {[RegExp, (container: Element, ...parts: string[]) => object][]} */
+/**
+ * The pages. Each is loaded when it is shown first, so that the first view is small.
+ * @type {[RegExp, () => Promise<(container: Element, ...parts: string[]) => object>][]}
+ */
 const PAGES = [
-  [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, showAsk],
-  [/^\/again\/([^/]+)$/, showAgain],
-  [/^\/search(?:\/([^/]+)\/([^/]+))?$/, showSearch],
-  [/^\/runs$/, showRuns],
-  [/^\/runs\/([^/]+)(?:\/steps\/([^/]+)|\/(\d+))?$/, showRun],
-  [/^\/compare\/([^/]+)\/([^/]+)$/, showRunComparison],
-  [/^\/documents(?:\/([^/]+))?$/, showDocuments],
-  [/^\/documents\/([^/]+)\/([^/]+)(?:\/(page|at)\/([\d-]+))?$/, showDocument],
-  [/^\/tables$/, showTables],
-  [/^\/tables\/([^/]+)$/, showTable],
-  [/^\/evaluations$/, showEvaluations],
-  [/^\/evaluations\/([^/]+)$/, showEvaluation],
-  [/^\/evaluations\/([^/]+)\/against\/([^/]+)$/, showComparison],
-  [/^\/approvals$/, showApprovals],
-  [/^\/settings$/, showSettings],
-  [/^\/agents$/, showAgents],
-  [/^\/memory$/, showMemory],
-  [/^\/models$/, showModels],
-  [/^\/keys$/, showKeys],
-  [/^\/users$/, showUsers],
+  [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, () => import("./pages/ask.js").then((page) => page.showAsk)],
+  [/^\/again\/([^/]+)$/, () => import("./pages/again.js").then((page) => page.showAgain)],
+  [/^\/search(?:\/([^/]+)\/([^/]+))?$/, () => import("./pages/search.js").then((page) => page.showSearch)],
+  [/^\/runs$/, () => import("./pages/runs.js").then((page) => page.showRuns)],
+  [/^\/runs\/([^/]+)(?:\/steps\/([^/]+)|\/(\d+))?$/, () => import("./pages/run.js").then((page) => page.showRun)],
+  [/^\/compare\/([^/]+)\/([^/]+)$/, () => import("./pages/run-comparison.js").then((page) => page.showRunComparison)],
+  [/^\/documents(?:\/([^/]+))?$/, () => import("./pages/documents.js").then((page) => page.showDocuments)],
+  [/^\/documents\/([^/]+)\/([^/]+)(?:\/(page|at)\/([\d-]+))?$/, () => import("./pages/document.js").then((page) => page.showDocument)],
+  [/^\/documents\/([^/]+)\/([^/]+)\/against(?:\/([^/]+))?$/, () => import("./pages/differences.js").then((page) => page.showDifferences)],
+  [/^\/tables$/, () => import("./pages/tables.js").then((page) => page.showTables)],
+  [/^\/tables\/([^/]+)$/, () => import("./pages/table.js").then((page) => page.showTable)],
+  [/^\/evaluations$/, () => import("./pages/evaluations.js").then((page) => page.showEvaluations)],
+  [/^\/evaluations\/([^/]+)$/, () => import("./pages/evaluation.js").then((page) => page.showEvaluation)],
+  [/^\/evaluations\/([^/]+)\/against\/([^/]+)$/, () => import("./pages/comparison.js").then((page) => page.showComparison)],
+  [/^\/approvals$/, () => import("./pages/approvals.js").then((page) => page.showApprovals)],
+  [/^\/settings$/, () => import("./pages/settings.js").then((page) => page.showSettings)],
+  [/^\/agents$/, () => import("./pages/agents.js").then((page) => page.showAgents)],
+  [/^\/memory$/, () => import("./pages/memory.js").then((page) => page.showMemory)],
+  [/^\/bin$/, () => import("./pages/bin.js").then((page) => page.showBin)],
+  [/^\/models$/, () => import("./pages/models.js").then((page) => page.showModels)],
+  [/^\/keys$/, () => import("./pages/keys.js").then((page) => page.showKeys)],
+  [/^\/users$/, () => import("./pages/users.js").then((page) => page.showUsers)],
 ];
 
 /** Load the identity behind the key, then show the page that the URL names. */
@@ -106,15 +91,29 @@ async function signOut() {
 }
 
 /** Show the page that the URL names. A page may handle a change of its own URL: `moved` returns true. */
-function route() {
+async function route() {
   if (!session.me || document.body.classList.contains("signed-out")) return; // start() calls route() later
   const path = location.hash.slice(1) || "/";
   if (current.moved(path)) return;
   leave();
-  const [page, parts] = findPage(path);
-  current = {...NO_PAGE, path, ...page(main, ...parts)};
+  const wanted = current = {...NO_PAGE, path};
   markLink(path);
+  const [load, parts] = findPage(path);
+  const page = await load().catch((error) => {
+    if (!(error instanceof TypeError)) throw error;
+    return showMissing;
+  });
+  if (current !== wanted) return; // another page was chosen meanwhile
+  current = {...NO_PAGE, path, ...page(main, ...parts)};
   window.scrollTo(0, 0);
+}
+
+/** Show that the file of a page did not arrive. Load everything again when the server is back. */
+function showMissing(container) {
+  const again = () => location.reload();
+  container.append(failure(new Unreachable(), again));
+  api.connection.addEventListener("online", again, {once: true});
+  return {close: () => api.connection.removeEventListener("online", again)};
 }
 
 function leave() {
@@ -125,13 +124,13 @@ function leave() {
   main.replaceChildren();
 }
 
-/** @returns {[(container: Element, ...parts: string[]) => object, string[]]} */
+/** @returns {[() => Promise<(container: Element, ...parts: string[]) => object>, string[]]} */
 function findPage(path) {
   for (const [pattern, page] of PAGES) {
     const found = pattern.exec(path);
     if (found) return [page, found.slice(1).map((part) => part && decodeURIComponent(part))];
   }
-  return [(container) => {
+  return [async () => (container) => {
     container.append(h("h1", {}, "Page not found"), h("p", {}, "Check the address, or choose a page above."));
     return {};
   }, []];

@@ -78,7 +78,7 @@ def test_an_answer_is_copied_with_its_citations(open_page: OpenPage, site: Site)
     page.get_by_role("button", name="Copy with citations").click()
     expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
     text, html = page.evaluate(READ_CLIPBOARD)
-    assert re.search(r"\[1\]\n\nSources:\n\[1\] pump\.md: “It works down to -25 °C", text)
+    assert re.search(r"\[1\] \[not checked\]\n\nSources:\n\[1\] pump\.md: “It works down to -25 °C", text)
     assert f'<a href="{site.url}#{address}/1">[1]</a>' in html
     assert "<strong>Sources</strong>" in html
     assert COLD in html

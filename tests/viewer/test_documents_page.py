@@ -58,7 +58,7 @@ def test_a_folder_is_uploaded_to_a_new_collection(open_page: OpenPage, site: Sit
     expect(alto.locator(".note")).to_contain_text(["removed by hand"])
     expect(alto.locator(".reason")).to_have_count(0)
     page.get_by_role("button", name="Delete collection").click()
-    confirm(page, "Delete collection")
+    confirm(page, "Delete collection", "leaflets")
     expect(page.get_by_role("combobox", name="Collection")).to_have_value("pumps")
     assert "leaflets" not in [spec.collection for spec in site.candor.collections.list()]
 

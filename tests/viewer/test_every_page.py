@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -19,6 +21,7 @@ def test_evidence_is_reached_by_keyboard(open_page: OpenPage) -> None:
     expect(answer).to_be_visible()
     answer.locator(".mark").first.focus()
     page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/1$"))  # the panel is open before, without an address
     panel = page.locator("#panel")
     expect(panel.locator("mark.current")).to_have_text(COLD)
     page.keyboard.press("Escape")

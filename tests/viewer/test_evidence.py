@@ -17,6 +17,7 @@ def test_a_mark_opens_its_quote_highlighted_in_the_document(open_page: OpenPage)
     page = open_page()
     answered(page)
     page.locator(".claims .mark").first.click()
+    expect(page).to_have_url(re.compile("/1$"))  # the panel is open before, without an address
     panel = page.get_by_role("complementary", name="Details")
     expect(panel.locator("mark.current")).to_have_text(COLD)
     expect(panel.locator("mark.current")).to_be_in_viewport()

@@ -62,6 +62,6 @@ def test_old_runs_are_deleted_in_the_settings(open_page: OpenPage, site: Site) -
     page.get_by_role("button", name="Find old runs").click()
     page.get_by_role("button", name="Delete them").click()
     confirm(page, "Delete them")
-    expect(page.get_by_text("Deleted: ")).to_be_visible()
+    expect(page.get_by_text("Moved to the bin: ")).to_be_visible()
     expect(page.get_by_text("0 runs, 0 bytes")).to_be_visible()
     assert site.candor.trace.runs() == []

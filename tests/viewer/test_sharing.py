@@ -30,8 +30,11 @@ def test_a_link_opens_one_answer_with_its_pages_until_it_is_revoked(open_page: O
     expect(shared.get_by_role("heading", name="How loud is it?")).to_be_visible()
     expect(shared.get_by_text(SOUND).first).to_be_visible()
     picture = shared.get_by_role("img", name="The page with the quote")
-    assert picture.evaluate("each => each.complete && each.naturalWidth > 100")
+    shown = picture.evaluate("each => each.complete && each.naturalWidth > 3 * each.naturalHeight")
+    assert shown, "the lines around the quote, not the whole page"
     assert violations(shared) == []
+    file = httpx.get(f"{site.url}v1/runs/{page.url.rpartition('/')[2]}/export?format=html", timeout=LIMIT_S).text
+    assert file.count('src="data:image/png;base64,') == shared.locator("img").count()
     secret = link.rpartition("/")[2]
     with httpx.Client(base_url=site.url, timeout=LIMIT_S, headers={"Authorization": f"Bearer {secret}"}) as http:
         assert {http.get(path).status_code for path in OTHERS} == {403}

@@ -105,6 +105,8 @@ export const passages = (document, collection, first) =>
   call(`v1/documents/${id(document)}/passages?${query({collection, first})}`);
 export const citations = (document, collection, after, limit) =>
   call(`v1/documents/${id(document)}/citations?${query({collection, after, limit})}`);
+export const differences = (document, collection, other) => call(`v1/documents/${id(document)}/differences?${query({collection, other})}`);
+export const explainDifferences = (document, collection, other) => post(`v1/documents/${id(document)}/differences?${query({collection})}`, {other});
 export const pageBoxes = (document, collection, page, start, end) =>
   call(`v1/documents/${id(document)}/pages/${page}?${query({collection, start, end})}`);
 export const retryFailed = (collection) => post(`v1/collections/${id(collection)}/ingest`, {retry_failed: true});
@@ -122,6 +124,7 @@ export const defaults = () => call("v1/research/defaults");
 export const ask = (request) => post("v1/research", {...request, wait: false});
 export const runs = (filters) => call(`v1/runs?${query(filters)}`);
 export const run = (runId) => call(`v1/runs/${id(runId)}`);
+export const removeRun = (runId) => remove(`v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`v1/runs/${id(runId)}/cancel`);
 export const forkRun = (runId, change) => post(`v1/runs/${id(runId)}/fork`, change);
 export const forkOptions = (runId, step) => call(`v1/runs/${id(runId)}/steps/${id(step)}/fork`);
@@ -149,6 +152,9 @@ export const changeUser = (userId, changes) => send("PATCH", `v1/users/${id(user
 export const inviteUser = (userId) => post(`v1/users/${id(userId)}/invitation`);
 
 export const keys = () => call("v1/keys");
+export const bin = () => call("v1/bin");
+export const restoreFromBin = (entry) => post(`v1/bin/${id(entry)}/restore`);
+export const removeFromBin = (entry) => remove(`v1/bin/${id(entry)}`);
 export const addKey = (key) => post("v1/keys", key);
 export const revokeKey = (keyId) => remove(`v1/keys/${id(keyId)}`);
 

@@ -175,6 +175,7 @@ const APPLY = {
     step.calls.push({...body, failed: true, number: event.number, at: Date.parse(event.at)});
     step.usage = sum([step.usage, body.usage]);
   },
+  prompt_shortened: (run, body, step) => { step.shortened.push(body); },
   response_repaired: (run, body, step) => { step.repaired.push(body); },
   claim_drafted: (run, body, step) => { step.drafts.push(body); },
   draft_withdrawn: (run, body, step) => { step.drafts = []; },
@@ -211,7 +212,7 @@ function emptyStep(id, attempt, plan) {
     wokenBy: null, heard: [],
     changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
     events: [], turns: [], tasks: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
-    asked: [], calls: [], searches: [], items: [], rejected: [], repaired: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
+    asked: [], calls: [], searches: [], items: [], rejected: [], repaired: [], shortened: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
   };
 }
 

@@ -40,7 +40,7 @@ class DocumentView {
   /** Show another place if the URL is of this document. */
   moved(path) {
     const [, documents, collection, id, kind, place] = path.split("/").map(decodeURIComponent);
-    if (documents !== "documents" || collection !== this.collection || id !== this.id || !this.reader) return false;
+    if (documents !== "documents" || collection !== this.collection || id !== this.id || kind === "against" || !this.reader) return false;
     this.open(kind, place);
     return true;
   }
@@ -65,8 +65,19 @@ class DocumentView {
       fold("facts", "Facts and file", () => h("dl", {class: "fields"}, fields(record).map(([name, value, title]) => [h("dt", {}, name), h("dd", {title}, value)]))),
       this.reader && h("section", {"aria-label": "Content"}, new Finder(record, collection, show).elements, this.reader.element),
       this.citations(record),
+      this.reader && fold("compare", "Compare with another document", () => this.comparison()),
       this.reader && fold("passages", plural(record.chunks, "passage"), () => passageList(record, collection, show)),
     ].flat().filter(Boolean));
+  }
+
+  /** A form that opens the comparison with another document, or with the version before. */
+  async comparison() {
+    const names = (await api.documents(this.collection)).filter(({id}) => id !== this.id).map(({name}) => name);
+    const other = h("input", {list: "other-documents", placeholder: "Empty: the version before", "aria-label": "Newer document"});
+    return h("form", {class: "inline", on: {submit: (event) => {
+      event.preventDefault();
+      location.hash = `${documentAddress(this.collection, this.id)}/against${other.value.trim() && `/${encodeURIComponent(other.value.trim())}`}`;
+    }}}, h("label", {}, "Newer document ", other), h("datalist", {id: "other-documents"}, names.map((value) => h("option", {value}))), h("button", {type: "submit"}, "Compare"));
   }
 
   /** The section with the runs that cite the document; it is filled when they are there. */

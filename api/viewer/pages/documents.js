@@ -5,7 +5,7 @@ import {empty, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
 import {commaList} from "../parts/filters.js";
 import {Library} from "../parts/document/library.js";
-import {confirmButton, tryAction} from "../parts/forms.js";
+import {confirmButton, TO_BIN, tryAction} from "../parts/forms.js";
 import {ingestLine, isOpen, JobWatch} from "../parts/jobs.js";
 import {may, owner} from "../lib/session.js";
 import {dropZone} from "../parts/upload.js";
@@ -159,7 +159,7 @@ class DocumentsView {
 
   show() {
     const {documents} = this;
-    const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()), `Deletes the collection “${this.name}” with its ${plural(documents.length, "document")} and the uploaded files. This cannot be undone.`);
+    const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()), `Deletes the collection “${this.name}” with its ${plural(documents.length, "document")} and the uploaded files. Runs that cite it stay. ${TO_BIN}`, this.name);
     replace(this.overview, this.lost && this.lostNote(), documents.length > 0 && coverage(documents, this.lost, drop));
     if (!documents.length) {
       this.library = null;

@@ -95,5 +95,5 @@ function row(key, revoke) {
     h("td", {}, limits.map(([unit, limit]) => h("div", {}, `${limit.toLocaleString("en")} ${unit} per day`))),
     h("td", {}, key.last_used_at ? formatTime(key.last_used_at) : "never", h("div", {class: "note"}, `${key.requests_today.toLocaleString("en")} today`)),
     h("td", {}, key.expires_at ? formatTime(key.expires_at) : "never"),
-    h("td", {class: "actions"}, !ended && confirmButton("Revoke", `revoke ${key.id}`, () => revoke(key))));
+    h("td", {class: "actions"}, !ended && confirmButton("Revoke", `revoke ${key.id}`, () => revoke(key), "Requests with the key fail at once. As long as the bin has it, you can make it valid again.")));
 }

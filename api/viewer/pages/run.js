@@ -18,7 +18,8 @@ import {closePanel, openPanel, panel, panelShows, updatePanel} from "../parts/pa
 import {replayer} from "../parts/run/replay.js";
 import {revisions} from "../parts/run/revisions.js";
 import {planSaver} from "../parts/run/save-plan.js";
-import {owner} from "../lib/session.js";
+import {confirmButton, TO_BIN, tryAction} from "../parts/forms.js";
+import {may, owner} from "../lib/session.js";
 import {eventView, stepView, vote} from "../parts/run/step.js";
 import {choose, Thread} from "../parts/thread.js";
 import {namePassages} from "../parts/tables.js";
@@ -134,8 +135,16 @@ class RunView {
       over && model.started && this.replayer,
       over && owner() && model.planned && planSaver(this.runId),
       over && runExport(this.runId),
+      over && may("admin", this.live.collection) && h("p", {}, confirmButton("Delete this run", "delete run", () => this.remove(), `Its question, answer and steps are in no list. ${TO_BIN}`)),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
     ];
+  }
+
+  remove() {
+    return tryAction(this.errorBox, async () => {
+      await api.removeRun(this.runId);
+      location.hash = "#/runs";
+    });
   }
 
   drawStep() {

@@ -7,7 +7,7 @@ import {saveFile} from "../lib/save-file.js";
 import {may} from "../lib/session.js";
 import {modelOptions} from "../parts/agent-forms.js";
 import {inWords} from "../parts/filters.js";
-import {choice, confirmButton, tryAction} from "../parts/forms.js";
+import {choice, confirmButton, TO_BIN, tryAction} from "../parts/forms.js";
 import {isOpen, JobWatch} from "../parts/jobs.js";
 import {showLoaded} from "../parts/loaded.js";
 import {hasRoom, panel} from "../parts/panel.js";
@@ -77,7 +77,7 @@ class TableView {
         write && confirmButton("Delete table", "delete", () => this.act(async () => {
           await api.removeTable(this.name);
           location.hash = "#/tables";
-        }), `Deletes the table “${this.name}” with all its cells. The documents stay. This cannot be undone.`)),
+        }), `Deletes the table “${this.name}” with all its cells. The documents stay. ${TO_BIN}`)),
       this.grid.element,
       write && this.newColumns(endpoints),
     ].filter(Boolean));

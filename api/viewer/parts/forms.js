@@ -39,23 +39,29 @@ export function actionsHead() {
 
 /**
  * A button that opens a dialog, which names what happens and asks for confirmation. `key` identifies the button on the
- * page. A double click confirms nothing: the dialog covers the button, and ignores the second press.
+ * page. A double click confirms nothing: the dialog covers the button, and ignores the second press. With `name`, the
+ * person has to write it.
  */
-export function confirmButton(label, key, act, consequence = "This cannot be undone.") {
-  return h("button", {type: "button", class: "quiet", "data-key": key, on: {click: () => confirm(label, act, consequence)}}, label);
+export function confirmButton(label, key, act, consequence = "This cannot be undone.", name = "") {
+  return h("button", {type: "button", class: "quiet", "data-key": key, on: {click: () => confirm(label, act, consequence, name)}}, label);
 }
 
-function confirm(label, act, consequence) {
+export const TO_BIN = "You can restore it from the bin until it is removed permanently.";
+
+function confirm(label, act, consequence, name) {
+  const written = name && h("input", {"aria-label": `Write ${name} to confirm`, autocomplete: "off", on: {input: () => { yes.disabled = written.value !== name; }}});
   const close = () => dialog.remove();
   const confirmed = (event) => {
     if (event.detail > 1) return;
     close();
     act();
   };
+  const yes = h("button", {type: "button", class: "danger", disabled: Boolean(name), on: {click: confirmed}}, label);
   const dialog = h("dialog", {"aria-label": `${label}?`, on: {close}},
     h("h2", {}, `${label}?`), h("p", {}, consequence),
+    name && h("p", {}, h("label", {}, "Write ", h("strong", {}, name), " to confirm: ", written)),
     h("p", {class: "answers"}, h("button", {type: "button", autofocus: true, on: {click: close}}, "Cancel"), " ",
-      h("button", {type: "button", class: "danger", on: {click: confirmed}}, label)));
+      yes));
   document.body.append(dialog);
   dialog.showModal();
 }

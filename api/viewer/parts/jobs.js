@@ -53,7 +53,7 @@ export function ingestLine(job, stop) {
       isOpen(job) && h("button", {type: "button", class: "quiet", "data-key": `stop ${job.id}`, on: {click: stop}}, "Cancel")),
     isOpen(job) && h("progress", {max: 1, value: progress ? share : null, "aria-label": "Files done"}),
     job.error && h("p", {class: "fault"}, job.error),
-    result?.notices?.map((notice) => h("p", {class: "note"}, notice)),
+    [...(result?.notices ?? []), result?.search_note].filter(Boolean).map((notice) => h("p", {class: "note"}, notice)),
     result?.left_out?.length > 0 && h("details", {"data-key": `left out ${job.id}`}, h("summary", {}, `${plural(result.left_out.length, "file")} left out`),
       h("ul", {}, result.left_out.map((each) => h("li", {}, `${each.path}: ${each.reason}`)))));
 }

@@ -3,7 +3,7 @@
 import * as api from "../lib/api.js";
 import {h, replace} from "../lib/dom.js";
 import {fileSize, plural} from "../lib/format.js";
-import {confirmButton, field, tryAction} from "./forms.js";
+import {confirmButton, field, TO_BIN, tryAction} from "./forms.js";
 
 export function storedRuns() {
   const total = h("p", {role: "status"});
@@ -18,8 +18,8 @@ export function storedRuns() {
     const limits = {older_than_days: Number(days.value)};
     const {runs, bytes} = await api.pruneRuns({...limits, delete: remove});
     const what = `${plural(runs.length, "run")}, ${fileSize(bytes)}`;
-    replace(found, h("p", {}, remove ? `Deleted: ${what}.` : `Older than ${plural(limits.older_than_days, "day")}: ${what}. `),
-      !remove && runs.length > 0 && confirmButton("Delete them", "prune", () => prune(true)));
+    replace(found, h("p", {}, remove ? `Moved to the bin: ${what}.` : `Older than ${plural(limits.older_than_days, "day")}: ${what}. `),
+      !remove && runs.length > 0 && confirmButton("Delete them", "prune", () => prune(true), TO_BIN));
     if (remove) await showTotal();
   });
   const form = h("form", {on: {submit: (event) => { event.preventDefault(); prune(false); }, input: () => found.replaceChildren()}},

@@ -38,8 +38,9 @@ function asHtml(answer) {
 }
 
 function marks(claim, runId) {
-  if (!(claim.stands ?? claim.supported)) return [`[${remark(claim)}]`];
-  return [...claim.evidence.map((number) => link(`[${number}]`, runId, number)), ...claim.computations.map((number) => `[C${number}]`)];
+  const doubt = remark(claim) && ` [${remark(claim)}]`;
+  if (!(claim.stands ?? claim.supported)) return [doubt];
+  return [...claim.evidence.map((number) => link(`[${number}]`, runId, number)), ...claim.computations.map((number) => `[C${number}]`), doubt];
 }
 
 function link(label, runId, number) {

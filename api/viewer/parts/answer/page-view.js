@@ -13,13 +13,13 @@ export class PageView {
   /**
    * View of the `count` pages of a document, starting at `page`. `marksOn(page)` returns the marks of a page: {boxes,
    * title, current, isRegion}. `uncertain` is shown if the current mark has no boxes. `turns`: whether it has buttons to
-   * turn pages. `labels` are the printed numbers of pages.
+   * turn pages. `labels` are the printed numbers of pages. `name` is the document in the label of the page.
    */
-  constructor({document, collection, page, count, marksOn, uncertain, turns = true, labels = {}}) {
+  constructor({document, collection, page, count, marksOn, uncertain, turns = true, labels = {}, name = "the document"}) {
     this.document = document; this.collection = collection; this.page = page; this.count = count;
     this.marksOn = marksOn; this.labels = labels; this.place = null;
     this.sheet = h("div", {class: "sheet"});
-    this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": "Page of the document"}, this.sheet);
+    this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": `Page of ${name}`}, this.sheet);
     this.number = h("span", {role: "status", class: turns ? "" : "hidden"});
     this.notLocated = h("p", {class: "note", hidden: true}, uncertain);
     const turnButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.turn(by)}}, sign);

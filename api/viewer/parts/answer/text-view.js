@@ -11,13 +11,13 @@ const STEP = 7200; // characters that are added at once
  * Show a part of a text, with buttons for more of it. `marks` are spans of the whole text: {start, end, current, label}.
  * `more(start, limit)` returns another part.
  */
-export function showPart(body, part, marks, more) {
+export function showPart(body, part, marks, more, name = "the document") {
   const end = part.start + [...part.text].length;
   const button = (label, start, limit) => h("button", {type: "button", class: "quiet", on: {click: () => widen(start, limit)}}, label);
   const widen = async (start, limit) => {
     try {
       const wider = await more(start, limit);
-      if (body.isConnected) showPart(body, wider, marks, more);
+      if (body.isConnected) showPart(body, wider, marks, more, name);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       body.append(failure(error));
@@ -26,7 +26,7 @@ export function showPart(body, part, marks, more) {
   const from = Math.max(0, part.start - STEP);
   body.replaceChildren(...[
     part.start > 0 && button("Show earlier text", from, end - from),
-    h("div", {class: "document", tabindex: "0", role: "region", "aria-label": "Text of the document"}, textNodes(part, marks)),
+    h("div", {class: "document", tabindex: "0", role: "region", "aria-label": `Text of ${name}`}, textNodes(part, marks)),
     end < part.length && button("Show later text", part.start, end - part.start + STEP),
   ].filter(Boolean));
 }

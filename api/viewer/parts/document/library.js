@@ -3,7 +3,7 @@
 import {badge, h, replace} from "../../lib/dom.js";
 import {documentAddress, formatTime, plural} from "../../lib/format.js";
 import {commaList, fieldsInWords} from "../filters.js";
-import {actionsHead, confirmButton} from "../forms.js";
+import {actionsHead, confirmButton, TO_BIN} from "../forms.js";
 import {pagerBar} from "../pager.js";
 import {tagList} from "../tags.js";
 
@@ -109,7 +109,7 @@ export class Library {
       h("td", {class: "when"}, formatTime(document.updated_at)),
       change && h("td", {class: "actions"}, open && [
         document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: () => change.retry([document.id])}}, "Retry"),
-        confirmButton("Delete", `delete ${document.id}`, () => change.remove([document.id]), `Removes “${document.name}” from the collection, and deletes the file if it was uploaded.`)]));
+        confirmButton("Delete", `delete ${document.id}`, () => change.remove([document.id]), `Removes “${document.name}” from the collection, with the file if it was uploaded. ${TO_BIN}`)]));
   }
 
   showChosen() {
@@ -128,7 +128,7 @@ export class Library {
         if (tags.value.trim()) change.tag([...this.chosen], {add: commaList(tags.value)});
       }}}, tags, h("button", {type: "submit"}, "Add tags")),
       h("button", {type: "button", on: {click: () => change.retry([...this.chosen])}}, "Read again"),
-      confirmButton("Delete chosen", "delete chosen", remove, "Removes the chosen documents from the collection, and deletes the files that were uploaded."),
+      confirmButton("Delete chosen", "delete chosen", remove, `Removes the chosen documents from the collection, with the files that were uploaded. ${TO_BIN}`),
       h("button", {type: "button", class: "quiet", on: {click: () => {
         this.chosen.clear();
         this.draw();

@@ -12,9 +12,9 @@ const DRAWN = /^(application\/pdf|image\/)/; // documents whose pages have pictu
 let asText = false; // the last choice between page and text
 
 export class Reader {
-  /** `turned(page)` is called when the reader turns to a page. */
-  constructor(record, collection, turned) {
-    this.record = record; this.collection = collection; this.turned = turned; this.count = 0;
+  /** `turned(page)` is called when the reader turns to a page. `name` tells two readers on a page apart. */
+  constructor(record, collection, turned, name = "the document") {
+    this.name = name; this.record = record; this.collection = collection; this.turned = turned; this.count = 0;
     this.labels = {}; this.page = 1; this.mark = null; this.requests = 0;
     this.bar = h("div", {class: "page-bar"});
     this.body = h("div", {});
@@ -75,14 +75,14 @@ export class Reader {
     const part = await api.documentText(this.record.id, this.collection, {page: this.page});
     if (request !== this.requests) return;
     if (!part.text.trim()) this.body.replaceChildren(h("p", {class: "note"}, "This page has no text."));
-    else this.body.replaceChildren(h("div", {class: "document", tabindex: "0", role: "region", "aria-label": `Text of page ${this.page}`}, textNodes({...part, pages: []}, this.marks)));
+    else this.body.replaceChildren(h("div", {class: "document", tabindex: "0", role: "region", "aria-label": `Text of page ${this.page} of ${this.name}`}, textNodes({...part, pages: []}, this.marks)));
     revealMark(this.body);
   }
 
   async openPicture() {
     const {record, collection} = this;
     const view = new PageView({
-      document: record.id, collection, page: this.page, count: this.count,
+      document: record.id, collection, page: this.page, count: this.count, name: this.name,
       marksOn: (page) => this.boxesOn(page),
       uncertain: "The exact position on this page is unknown. Choose Text to see it.",
       turns: false,
@@ -103,7 +103,7 @@ export class Reader {
   }
 
   showText(part, more) {
-    showPart(this.body, part, this.marks, more);
+    showPart(this.body, part, this.marks, more, this.name);
     revealMark(this.body);
   }
 

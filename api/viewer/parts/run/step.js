@@ -41,6 +41,7 @@ export function stepView(live, step, over, href) {
     part("Rejected quotes", step.rejected.map((each) => h("div", {class: "quoted rejected"},
       h("span", {class: "where"}, `${each.passage} · ${each.final ? "dropped" : "retried"}`),
       h("span", {class: "words"}, each.quote), h("span", {class: "note"}, each.reason)))),
+    part("Left out of prompts", step.shortened.flatMap((each) => each.left_out.map((text) => h("p", {class: "text"}, `${each.caller}: ${text}`)))),
     part("Repaired responses", step.repaired.flatMap((each) => each.repairs.map((repair) => h("p", {class: "text"}, `${each.caller}: ${repair}`)))),
     part("Votes", step.votes.map(vote)),
     part("Prompts and responses", step.calls.map((call) => callView(live, call))),
