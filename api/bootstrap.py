@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from api.auth.keys import Keys
     from api.auth.oidc import Oidc
     from api.auth.users import Users
+    from api.services.bin import Bin
     from api.services.catalog.agents import Agents
     from api.services.catalog.plans import Plans
     from api.services.catalog.skills import Skills
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from api.services.documents.collections import Collections
     from api.services.documents.documents import Documents
     from api.services.documents.ingest import IngestService
+    from api.services.documents.meaning import Meanings
     from api.services.documents.page_pictures import PagePictureDrawer
     from api.services.documents.shown_pages import ShownPages
     from api.services.documents.sources import Sources
@@ -62,6 +65,29 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_STORES = (
+    "api.auth.audit",
+    "api.auth.keys",
+    "api.auth.sessions",
+    "api.auth.users",
+    "api.storage.live_processes",
+    "ingest.ledger.schema",
+    "multi_agent.catalog.store",
+    "multi_agent.evaluation.store",
+    "multi_agent.memory.memories",
+    "multi_agent.memory.plans",
+    "multi_agent.memory.similarity",
+    "multi_agent.storage.tables",
+    "multi_agent.tables.store",
+    "multi_agent.toolbox.approvals",
+)
+
+
+def import_stores() -> None:
+    """Import the modules that declare tables, so that ``METADATA`` has all of them."""
+    for name in _STORES:
+        import_module(name)
 
 
 class part(Generic[T]):  # noqa: N801 - a decorator
@@ -128,7 +154,7 @@ class Candor:
         """The SQL database: Postgres if a URL is set, otherwise SQLite in the data folder."""
         from api.storage.database import open_database
 
-        return open_database(self.settings)
+        return open_database(self.settings, import_stores)
 
     @part
     def store(self) -> VectorStore:
@@ -395,7 +421,7 @@ class Candor:
             model,
             self._load_queries,
             lambda *page: self.page_pictures.draw(*page),
-            self.suggestions,
+            lambda: self.suggestions,
             self.reranker,
         )
 
@@ -430,6 +456,14 @@ class Candor:
         from api.services.documents.documents import Documents
 
         return Documents(self.collections, self.ledger, self.uploads)
+
+    @part
+    def meanings(self) -> Meanings:
+        """Ask a model what the changes between two documents mean."""
+        from api.services.documents.meaning import Meanings
+        from multi_agent.storage.tables import OtherCalls
+
+        return Meanings(self.panel, OtherCalls(self.engine))
 
     @part
     def pages(self) -> ShownPages:
@@ -486,6 +520,14 @@ class Candor:
         return Tables(TableStore(self.engine), self.collections, self.panel, OtherCalls(self.engine))
 
     @part
+    def bin(self) -> Bin:
+        """Delete and restore collections, documents, runs, tables and keys."""
+        from api.services.bin import Bin
+
+        days = self.settings.service.bin_days
+        return Bin(self.engine, days, self.collections, self.documents, self.pruning, self.tables.store, self.keys)
+
+    @part
     def doctor(self) -> Doctor:
         """Checks every part."""
         from api.services.doctor import Doctor
@@ -497,6 +539,7 @@ class Candor:
             lambda: self.store,
             lambda: self.embedder,
             lambda: self.collections,
+            lambda: self.bin,
         )
 
     @part

@@ -19,6 +19,14 @@ class CollectionNotNamed(UsageError):
     """The request names no collection, and there is not exactly one."""
 
 
+class InBin(UsageError):
+    """The collection is in the bin."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The collection {name!r} is in the bin.")
+        self.command = f"`candor bin restore {name}` restores it, `candor bin empty {name}` removes it permanently."
+
+
 class SettingsError(UsageError):
     """A setting is unknown or invalid. The message names the setting and its source."""
 
@@ -51,6 +59,13 @@ class JobNotFound(Exception):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"There is no job {job_id!r}.")
+
+
+class JobDamaged(JobNotFound):
+    """The record of a job in the database cannot be read."""
+
+    def __init__(self, job_id: str) -> None:
+        Exception.__init__(self, f"The record of job {job_id!r} is damaged. Send its request again.")
 
 
 class JobFailed(Exception):

@@ -145,6 +145,9 @@ class ServiceSettings(SettingsGroup):
         default=200, ge=1, description="Maximum number of open connections from one address. Raise it behind a proxy."
     )
     audit_days: int = Field(default=365, ge=0, description="Days to keep audit entries. 0 keeps all.")
+    bin_days: int = Field(
+        default=30, ge=0, le=36_500, description="Days to keep what was deleted in the bin. 0 removes it at once."
+    )
     hosts: tuple[str, ...] = Field(
         default=(), description="Host names of the service, for example candor.example.com, optionally with a port."
     )
@@ -332,7 +335,7 @@ class Settings(BaseSettings):
         own = llm, research, store = self._own or (self.llm, self.research, self.store)
         llm = _choose(llm, chosen.llm)
         research = research.model_copy(update={"rerank": _choose(research.rerank, chosen.rerank)})
-        research = research.for_window(_smallest_window(research, llm, self.llms))
+        research = _for_windows(research, llm, self.llms)
         store = store.model_copy(update={"embedding": _choose(store.embedding, chosen.embedding)})
         changed = self.model_copy(update={"llm": llm, "research": research, "store": store})
         changed._own, changed._chosen = own, chosen
@@ -361,7 +364,7 @@ class Settings(BaseSettings):
         value = value.model_copy(update={"rerank": _with_variables(value.rerank)})
         if not {"llm", "llms"} <= found.data.keys():  # missing if invalid
             return value
-        return value.for_window(_smallest_window(value, found.data["llm"], found.data["llms"]))
+        return _for_windows(value, found.data["llm"], found.data["llms"])
 
     @field_validator("store")
     @classmethod
@@ -461,10 +464,14 @@ def _choose(own: _Table, chosen: ModelChoice) -> _Table:
     return type(own).model_validate({**own.model_dump(include=own.model_fields_set), **wanted}) if wanted else own
 
 
-def _smallest_window(research: ResearchSettings, llm: EndpointSettings, llms: Mapping[str, EndpointSettings]) -> int:
-    """Return the smallest context window of the panel's models."""
+def _for_windows(
+    research: ResearchSettings, llm: EndpointSettings, llms: Mapping[str, EndpointSettings]
+) -> ResearchSettings:
+    """Derive the unset limits from the smallest context window of the panel's models, and from that of the planner."""
     named = (llms.get(name) for name in research.agent_models.values())
-    return min(each.context_window for each in (llm, *named) if each)
+    planner = llms.get(research.agent_models.get("Planner", ""), llm)
+    smallest = min(each.context_window for each in (llm, *named) if each)
+    return research.for_window(smallest, planner.context_window - planner.max_output_tokens)
 
 
 def use_config(file: Path) -> None:

@@ -1,7 +1,7 @@
 """The SQL schema: the ``MetaData`` on which every package declares its tables.
 
-A store declares its ``Table`` next to its code. ``api/storage/database.py`` opens the database and runs the migrations
-in ``api/storage/migrations``, which create the tables.
+A store declares its ``Table`` next to its code, and nowhere else. ``api/storage/upgrade.py`` creates the tables,
+columns and indexes that a database lacks. The migrations in ``api/storage/migrations`` call it, and convert rows.
 """
 
 from collections.abc import Mapping, Sequence

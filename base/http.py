@@ -42,6 +42,7 @@ def is_loopback(url: str) -> bool:
     """Return whether the URL is on this machine, which a proxy cannot reach."""
     host = urlsplit(url).hostname or ""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
-        return host == "localhost"
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified

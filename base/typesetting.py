@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 _FOLDERS = (
@@ -14,8 +15,10 @@ _FOLDERS = (
 _SUFFIXES = {".ttf", ".otf", ".ttc"}
 
 
-def typeset(template: Path, data: Mapping[str, Any], font: Path | None = None) -> bytes:
-    """Return the PDF of a template, which reads ``data`` as JSON from ``sys.inputs.data``.
+def typeset(
+    template: Path, data: Mapping[str, Any], font: Path | None = None, files: Mapping[str, bytes] | None = None
+) -> bytes:
+    """Return the PDF of a template, which reads ``data`` as JSON from ``sys.inputs.data``, and ``files`` by name.
 
     ``data.font`` is the family of ``font`` or of DejaVu Sans. Letters that it lacks are taken from other fonts.
     Raises FontError.
@@ -26,7 +29,10 @@ def typeset(template: Path, data: Mapping[str, Any], font: Path | None = None) -
     folders = [folder for folder in (chosen.parent, _bundled().parent, *_folders()) if folder.is_dir()]
     fonts = typst.Fonts(include_system_fonts=False, font_paths=folders)
     given = json.dumps({"font": _Font(chosen).family, **data})
-    return typst.compile(template, font_paths=fonts, sys_inputs={"data": given})
+    with TemporaryDirectory(prefix="candor-") as folder:
+        for name, content in {template.name: template.read_bytes(), **(files or {})}.items():
+            Path(folder, name).write_bytes(content)
+        return typst.compile(Path(folder, template.name), font_paths=fonts, sys_inputs={"data": given})
 
 
 def missing_letters(text: str, font: Path | None = None) -> list[str]:

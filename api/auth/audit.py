@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
+from api.errors import HomeError
 from base.database import METADATA, SqlStore
 from base.models import FrozenModel
+from ingest.errors import IngestError
+from vectorstore.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +77,8 @@ class Audit(SqlStore):
     def write(self, entries: Sequence[AuditEntry]) -> None:
         """Append entries."""
         rows = [entry.model_dump(exclude={"id"}) | {"collections": list(entry.collections)} for entry in entries]
-        self._execute(_audit.insert(), rows)
+        if rows:
+            self._execute(_audit.insert(), rows)
 
     def list(self, query: AuditQuery) -> list[AuditEntry]:
         """Return the entries that match, newest first."""
@@ -122,11 +126,11 @@ def _entry(row: sql.RowMapping) -> AuditEntry:
     return AuditEntry(**values)
 
 
-async def prune_daily(days: int, audit: Audit, every_s: float = _DAY_S) -> None:
-    """Delete entries older than ``days`` days now and once a day, until cancelled. With 0 days, keep all."""
-    while days:
+async def every_day(work: Callable[[], object], every_s: float = _DAY_S) -> None:
+    """Call ``work``, which deletes old data, now and once a day until cancelled. Failures are logged and retried."""
+    while True:
         try:
-            await asyncio.to_thread(audit.prune, days, BY)
-        except sql.exc.SQLAlchemyError as error:
-            log.warning("Could not delete old audit entries, will retry later: %s", error)
+            await asyncio.to_thread(work)
+        except (sql.exc.SQLAlchemyError, HomeError, IngestError, StoreError) as error:
+            log.warning("Could not delete old entries, will retry later: %s", error)
         await asyncio.sleep(every_s)

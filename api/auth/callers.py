@@ -3,8 +3,6 @@
 Each gives a ``Caller`` with rights over collections. Nothing else decides what a request may do.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from api.auth.keys import Key, Keys

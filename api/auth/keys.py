@@ -141,6 +141,15 @@ class Keys(SqlStore):
         self._execute(revoked.values(revoked_at=datetime.now(UTC)))
         return self.get(key_id)
 
+    def restore(self, key_id: str) -> None:
+        """Make a revoked key valid again, unless it has expired or was erased."""
+        kept = _keys.c.id == key_id, _keys.c.secret_hash != ""
+        self._execute(_keys.update().where(*kept).values(revoked_at=None))
+
+    def erase(self, key_id: str) -> None:
+        """Erase the secret of a key. Its name stays, so that the audit log can be read."""
+        self._execute(_keys.update().where(_keys.c.id == key_id).values(secret_hash=""))
+
     def has_valid(self) -> bool:
         """Return whether there is a valid key that does more than share an answer."""
         now = datetime.now(UTC)

@@ -1,7 +1,5 @@
 """Daily token limits of API keys. They are checked before a run starts and limit the budget of the run."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from api.auth.keys import until_midnight

@@ -1,7 +1,5 @@
 """Sign-in by an OpenID Connect provider: the authorization code flow with PKCE."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Iterator
 from contextlib import contextmanager

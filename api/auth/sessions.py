@@ -3,8 +3,6 @@
 Both are random tokens of 256 bits, which cannot be guessed. Only their SHA-256 is stored.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -8,11 +8,10 @@ import secrets
 import shlex
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from api.cli.ask.run import make_budgeted, run_question
-from api.cli.common import make_console, print_json, print_message
+from api.cli.common import Cli, make_console, print_json, print_message
 from api.cli.render.answers import show_answer, show_sources
 from api.errors import UsageError, command_message
 from api.services.exports.export import Report
@@ -23,7 +22,7 @@ from multi_agent.values.request import Request
 from vectorstore.errors import StoreError
 
 if TYPE_CHECKING:
-    from api.bootstrap import Candor
+    pass
 
 
 _HELP = {
@@ -37,11 +36,9 @@ _HELP = {
 class Chat:
     """A chat in the terminal. ``options`` are the options of ``candor ask``. An empty ``session`` starts a new one."""
 
-    def __init__(
-        self, candor: Candor, collection: str | None, options: dict[str, Any], home: Path | None, *, as_json: bool
-    ) -> None:
-        self._candor, self._home, self._as_json = candor, home, as_json
-        self._collection = candor.collections.resolve(collection)
+    def __init__(self, cli: Cli, collection: str | None, options: dict[str, Any]) -> None:
+        self._cli, self._candor = cli, cli.make_candor()
+        self._collection = self._candor.collections.resolve(collection)
         self._options = {**options, "session": options["session"] or _new_session()}
         self._last: Answer | None = None
         self._request("Are the options valid?")
@@ -80,7 +77,7 @@ class Chat:
 
     def _ask(self, question: str) -> None:
         """Answer a question. An error or Ctrl-C ends the question, not the chat."""
-        candor, progress = self._candor, not self._as_json
+        candor, progress = self._candor, not self._cli.as_json
         try:
             request = self._request(question)
             if self._last and (chosen := pick(self._last, question)):
@@ -98,10 +95,10 @@ class Chat:
 
     def _show(self, answer: Answer) -> None:
         self._last = answer
-        if self._as_json:
+        if self._cli.as_json:
             print_json(answer.model_dump(mode="json"), indent=None)
         else:
-            show_answer(make_console(), answer, self._home, full=False)
+            show_answer(make_console(), answer, self._cli.home, full=False)
 
 
 def _new_session() -> str:

@@ -7,11 +7,13 @@ import sqlite3
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from api.errors import UsageError, fault_list
 
@@ -24,19 +26,20 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 _RUNS = 50
+_KEPT = "NOT IN (SELECT target FROM bin UNION SELECT id FROM bin)"
 _QUESTION_LENGTH = 60
 _BUSY_TIMEOUT_S = 0.5
 
 
 def complete_collections(context: typer.Context, incomplete: str) -> list[str]:
     """Return the collections whose names start with ``incomplete``."""
-    names = _query(context, "SELECT DISTINCT collection FROM documents ORDER BY collection")
+    names = _query(context, f"SELECT DISTINCT collection FROM documents WHERE collection {_KEPT} ORDER BY collection")
     return [name for (name,) in names if name.startswith(incomplete)]
 
 
 def complete_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return the latest runs whose ids start with ``incomplete``, each with its question."""
-    query = f"SELECT run_id, question FROM runs ORDER BY started_at DESC LIMIT {_RUNS}"
+    query = f"SELECT run_id, question FROM runs WHERE run_id {_KEPT} ORDER BY started_at DESC LIMIT {_RUNS}"
     runs = ((run_id, " ".join(question.split())) for run_id, question in _query(context, query))
     return [(run_id, question[:_QUESTION_LENGTH]) for run_id, question in runs if run_id.startswith(incomplete)]
 
@@ -61,9 +64,92 @@ def _query(context: typer.Context, query: str) -> list[Any]:
 
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")]
-Home = Annotated[Path | None, typer.Option("--home", help="Data folder (CANDOR_HOME).", show_default=False)]
+
+
+def _own_home(context: typer.Context, home: Path | None) -> Path | None:
+    """Return the value of `--home` after the command, otherwise the one before the command."""
+    return home or context.find_root().params.get("home")
+
+
+Home = Annotated[
+    Path | None, typer.Option("--home", help="Data folder (CANDOR_HOME).", show_default=False, callback=_own_home)
+]
+
+
+class Cli(typer.Context):
+    """The context of a command, with its options `--json` and `--home`. It is the first parameter of every command.
+
+    With ``as_json``, standard output gets one JSON value and no progress is shown.
+    """
+
+    as_json = False
+    home: Path | None = None
+
+    def make_candor(self, **overrides: Any) -> Candor:
+        """Build Candor from the current settings. Raises SettingsError."""
+        from api.bootstrap import Candor
+        from api.settings import load_settings
+
+        return Candor(load_settings(self.home, **overrides))
+
+    def print_list(self, found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Print ``found`` as JSON with all fields, or ``rows`` as a table."""
+        if self.as_json:
+            print_json(found)
+            return
+        from api.cli.render.text import show_table
+
+        show_table(make_console(), columns, rows)
+
+    def print_result(self, value: Any, message: str) -> None:
+        """Print the result of a command: a value as JSON to standard output, or the message to standard error."""
+        if self.as_json:
+            print_json(value)
+        else:
+            print_message(message)
+
+    def print_written(self, path: Path, message: str) -> None:
+        """Report a written file: its path as JSON, or the message."""
+        self.print_result({"written": str(path)}, message)
+
+
+class Command(TyperCommand):
+    """A command with the options `--json` and `--home`."""
+
+    context_class = Cli
+    shared: ClassVar = frozenset({"as_json", "home"})
+
+    def __init__(self, *args: Any, params: Sequence[Any], **options: Any) -> None:
+        params = [*params, *(each for each in _shared_options() if each.name in self.shared)]
+        super().__init__(*args, params=params, **options)
+
+    def invoke(self, ctx: Any) -> Any:  # Typer's context type is private
+        for name in self.shared:
+            setattr(ctx, name, ctx.params.pop(name))
+        return super().invoke(ctx)
+
+
+class CommandWithoutJson(Command):
+    """A command that writes a protocol to standard output, so it has no `--json`."""
+
+    shared: ClassVar = frozenset({"home"})
+
+
+@cache
+def _shared_options() -> Sequence[Any]:
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def shared(
+        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")] = False,
+        home: Home = None,
+    ) -> None: ...
+
+    return get_command(app).params
+
+
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Now = Annotated[bool, typer.Option("--now", help="Delete permanently instead of moving to the bin.")]
 CollectionOption = Annotated[
     str | None,
     typer.Option(
@@ -118,28 +204,27 @@ class _ListByDefault(TyperGroup):
         return super().parse_args(ctx, ["list", *args] if bare else args)
 
 
+class _App(typer.Typer):
+    """An app whose commands are of the class ``Command``."""
+
+    def command(self, *args: Any, **options: Any) -> Any:
+        return super().command(*args, **{"cls": Command, **options})
+
+
 def command() -> typer.Typer:
     """Build the app of a module with a top-level command."""
-    return typer.Typer(rich_markup_mode=None)
+    return _App(rich_markup_mode=None)
 
 
 def command_group(name: str, summary: str) -> typer.Typer:
     """Build the app of a command group. ``candor NAME`` without a command runs ``list``."""
-    return typer.Typer(
+    return _App(
         name=name,
         cls=_ListByDefault,
         subcommand_metavar="[COMMAND] [ARGS]...",
         rich_markup_mode=None,
         help=f"{summary} Runs `list` by default.",
     )
-
-
-def make_candor(home: Path | None, **overrides: Any) -> Candor:
-    """Build Candor from the current settings. Raises SettingsError."""
-    from api.bootstrap import Candor
-    from api.settings import load_settings
-
-    return Candor(load_settings(home, **overrides))
 
 
 def make_console() -> Console:
@@ -202,16 +287,6 @@ def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
     return changed
 
 
-def print_list(found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool) -> None:
-    """Print ``found`` as JSON with all fields, or ``rows`` as a table."""
-    if as_json:
-        print_json(found)
-        return
-    from api.cli.render.text import show_table
-
-    show_table(make_console(), columns, rows)
-
-
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print one JSON value, which may contain models. Characters that could act on a terminal are escaped."""
     from multi_agent.values.sources import is_unreadable
@@ -231,14 +306,6 @@ def print_text(text: str, end: str = "\n") -> None:
     from multi_agent.values.sources import readable
 
     print(readable(text), end=end, flush=True)
-
-
-def print_result(value: Any, message: str, as_json: bool) -> None:
-    """Print the result of a command: a value as JSON to standard output, or the message to standard error."""
-    if as_json:
-        print_json(value)
-    else:
-        print_message(message)
 
 
 def read_text(file: Path) -> str:
@@ -279,9 +346,12 @@ def write_file(file: Path, content: str | bytes, *, new: bool = False) -> None:
         raise UsageError(f"Cannot write {str(file)!r}: {error.strerror}. Name another file.") from error
 
 
-def print_written(path: Path, message: str, as_json: bool) -> None:
-    """Report a written file: its path as JSON, or the message."""
-    print_result({"written": str(path)}, message, as_json)
+def deleted(candor: Candor, what: str, *, now: bool) -> str:
+    """Return the message after a deletion. It says how long the bin keeps what was deleted."""
+    days = candor.settings.service.bin_days
+    if now or not days:
+        return f"Deleted {what} permanently."
+    return f"Moved {what} to the bin for {days} days. `candor bin` lists it, `candor bin restore` restores it."
 
 
 def print_message(text: str, end: str = "\n") -> None:

@@ -5,8 +5,6 @@ and response type, so it also works with changed prompts, but reports them. Afte
 recording with ``candor demo --live --record sample_docs/recording.jsonl``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

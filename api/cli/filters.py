@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,14 @@ from api.errors import UsageError, fault_list
 
 if TYPE_CHECKING:
     from multi_agent.values.request import DocumentFilter
+
+
+def _day(written: str) -> date:
+    for form in ("%Y-%m-%d", "%Y-%m", "%Y"):
+        with suppress(ValueError):
+            return datetime.strptime(written, form).replace(tzinfo=UTC).date()
+    raise typer.BadParameter(f"{written!r} is not a date. Write a day, month or year: 2024-01-31, 2024-01 or 2024.")
+
 
 Documents = Annotated[
     list[str] | None,
@@ -37,10 +46,10 @@ Types = Annotated[
     ),
 ]
 Since = Annotated[
-    datetime | None,
+    date | None,
     typer.Option(
         "--since",
-        formats=["%Y-%m-%d", "%Y-%m", "%Y"],
+        parser=_day,
         metavar="DATE",
         help="Read only documents of this day or later. The date of a document is the date or period that it states, "
         "otherwise the day (UTC) of the last file change.",
@@ -68,7 +77,7 @@ def make_filter(
     documents: list[str] | None,
     folder: str | None,
     types: list[str] | None,
-    since: datetime | None,
+    since: date | None,
     tags: list[str] | None,
     where: list[str] | None,
     latest: bool = False,
@@ -76,7 +85,7 @@ def make_filter(
     """Return the filter for the options, or None without options. Raises UsageError for an invalid value."""
     from pydantic import ValidationError
 
-    from api.services.documents.ingest import named_values
+    from api.services.documents.selection import named_values
     from multi_agent.values.request import DocumentFilter
 
     try:
@@ -84,7 +93,7 @@ def make_filter(
             documents=tuple(documents or ()),
             folder=None if folder is None else _folder(folder),
             type=tuple(types or ()),
-            since=since.date() if since else None,
+            since=since,
             tags=tuple(tags or ()),
             where=named_values(where or ()),
             latest=latest,

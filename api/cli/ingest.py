@@ -167,7 +167,7 @@ def summary(report: IngestReport, *, details: bool = False) -> list[str]:
     lines += warnings[:_SHOWN]
     if len(warnings) > _SHOWN:
         lines.append(f"… and {len(warnings) - _SHOWN} more warnings: `candor documents --warnings` lists them.")
-    return lines
+    return [*lines, report.search_note] if report.search_note else lines
 
 
 class _Entry(NamedTuple):

@@ -1,9 +1,9 @@
 """The ``candor`` command, which finds and runs commands and converts errors to messages and exit codes.
 
 Modules in ``api/cli/commands`` are discovered automatically. Each defines ``app`` with ``command()`` or
-``command_group()`` of ``api/cli/common.py``. A folder that defines ``GROUP`` is a group. Results go to
-standard output, everything else to standard error. Commands import heavy modules inside their functions, so that
-``candor --help`` stays fast.
+``command_group()`` of ``api/cli/common.py``, whose commands have the options `--json` and `--home`. A folder that
+defines ``GROUP`` is a group. Results go to standard output, everything else to standard error. Commands import heavy
+modules inside their functions, so that ``candor --help`` stays fast.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import os
 import pkgutil
 import sys
 import warnings
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from typer.main import get_command
+from typer.main import get_command, get_command_from_info, get_command_name, get_group
 
 from api.cli import commands
-from api.cli.common import INTERRUPTED, command_group, print_json, print_message, print_text
+from api.cli.common import INTERRUPTED, Home, command_group, print_json, print_message, print_text
 from api.errors import FileNotThere, HomeError, KeyNotFound, NotOurs, UsageError, command_message
 from base.installation import own_version
 
@@ -61,6 +61,7 @@ def _global_options(
     config: Annotated[
         Path | None, typer.Option("--config", help="Settings file (CANDOR_CONFIG).", show_default=False)
     ] = None,
+    home: Home = None,
 ) -> None:
     """Options of the program itself. The help text is that of the app."""
     if config:
@@ -84,7 +85,43 @@ def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
             yield from _find_apps(module)
 
 
-_command = cache(lambda: get_command(make_app()))  # takes 0.3 s, which counts for tests that call `main` often
+class _Commands(dict[str, Any]):
+    """The commands of a group by name. Each command is built on first access: building all of them takes 0.3 s."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        if isinstance(found, partial):
+            self[name] = found = found()
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401 - dict.get does not build
+
+
+def _commands_of(app: typer.Typer) -> _Commands:
+    commands = _Commands()
+    for each in app.registered_commands:
+        name = each.name or get_command_name(getattr(each.callback, "__name__", ""))
+        commands[name] = partial(get_command_from_info, each, pretty_exceptions_short=True, rich_markup_mode=None)
+    for inner in (group.typer_instance for group in app.registered_groups):
+        if inner and isinstance(inner.info.name, str):
+            commands[inner.info.name] = partial(_build, inner)
+        elif inner:
+            commands |= _commands_of(inner)
+    return commands
+
+
+def _build(app: typer.Typer, build: Callable[[typer.Typer], Any] = get_group) -> Any:
+    """Return the command group of an app. Its commands are built on first access."""
+    commands, registered = _commands_of(app), (app.registered_commands, app.registered_groups)
+    app.registered_commands, app.registered_groups = [], []
+    built = build(app)
+    app.registered_commands, app.registered_groups = registered
+    built.commands = commands
+    return built
+
+
+_command = cache(lambda: _build(make_app(), get_command))  # cached, because tests call `main` often
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
-from api.auth.audit import prune_daily
+from api.auth.audit import BY, every_day
 from api.bootstrap import Candor
 from api.http import routes
 from api.http.errors import add_exception_handlers
@@ -39,10 +39,13 @@ def make_app(candor: Candor) -> FastAPI:
         async with AsyncExitStack() as stack:
             app.state.parts = parts = await _start(candor, metrics, stack)
             await stack.enter_async_context(mcp.serve(candor, parts.pool, parts.runs))
-            for work in (
-                prune_daily(candor.settings.service.audit_days, candor.audit),
+            works = [
+                every_day(lambda: candor.bin.expire(parts.pool.drop)),
                 sync_on_schedule(candor.sources.table, parts.jobs),
-            ):
+            ]
+            if days := candor.settings.service.audit_days:
+                works.append(every_day(lambda: candor.audit.prune(days, BY)))
+            for work in works:
                 stack.callback(asyncio.create_task(work).cancel)
             yield
 

@@ -46,6 +46,7 @@ Owner = Annotated[Caller, Depends(_owner)]
 """A caller with the right 'admin' over all collections. Rejects all others."""
 OptionalCaller = Annotated[Caller | None, Depends(_optional_caller)]
 
+Now = Annotated[bool, Query(description="Delete permanently instead of moving to the bin.")]
 IdempotencyKey = Annotated[
     str | None,
     Header(

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from api.auth.keys import uploads_used_up
 from api.auth.permissions import Limits
 from api.errors import HomeError, UploadTooLarge, UsageError
-from api.services.documents.ingest import named_values
+from api.services.documents.selection import named_values
 from api.storage.uploads import safe_name
 from base.models import FrozenModel
 from vectorstore.models import FieldValue

@@ -65,7 +65,7 @@ async def start_service(candor: Candor, stack: AsyncExitStack, listeners: Sequen
 async def _start_service_jobs(candor: Candor, stack: AsyncExitStack, listeners: Sequence[Subscriber]) -> JobParts:
     has_worker = candor.settings.service.research_process
     kinds = [kind for kind in JobKind if not (has_worker and kind in ServiceWorker.kinds)]
-    queue = JobQueue(candor.settings, kinds)
+    queue = JobQueue(candor.settings, kinds, serves=True)
     if not has_worker:
         return await start_jobs(candor, stack, queue, listeners)
     worker = ServiceWorker(candor.settings, queue)

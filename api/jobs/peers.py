@@ -31,21 +31,10 @@ from api.jobs.models import JobKind, JobState
 from api.jobs.queue import JobQueue
 from api.settings import Settings
 from api.storage.fencing import end_connections_of_dead, fence
-from api.storage.live_processes import NOW, PROCESSES, SILENT, Process, live_processes, read_process
-from base.database import METADATA, SqlStore
+from api.storage.live_processes import ACTIVE_JOBS, NOW, PROCESSES, SILENT, Process, live_processes, read_process
+from base.database import SqlStore
 from ingest.ledger.lock import release_locks_of
 from vectorstore.errors import StoreError, StoreKeyRejected
-
-ACTIVE_JOBS = sql.Table(
-    "active_jobs",
-    METADATA,
-    sql.Column("job_id", sql.String(64), primary_key=True),
-    sql.Column("process_id", sql.String(64), nullable=False, server_default=""),
-    sql.Column("started", sql.Boolean, nullable=False, server_default=sql.false()),
-    sql.Column("progress", sql.JSON, nullable=True),
-    sql.Column("waits_for", sql.Text, nullable=True),
-    sql.Column("cancelled", sql.Boolean, nullable=False, server_default=sql.false()),
-)
 
 _TAKEOVER_LOCK = 0x74616B656F766572  # "takeover" in ASCII
 

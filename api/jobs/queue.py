@@ -27,18 +27,18 @@ from dbos import DBOS, DBOSClient, WorkflowStatus
 from dbos import error as dbos_error
 from pydantic import AwareDatetime, BaseModel
 
-from api.errors import HomeError, JobNotFound, UsageError
+from api.errors import HomeError, JobDamaged, JobNotFound, UsageError
 from api.jobs import dbos_internals
 from api.jobs.dbos_internals import FORMAT
 from api.jobs.locks import lock_database, lock_home, start_lock
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Outcome
 from api.settings import Settings
 from api.storage.home import create_home
+from api.storage.live_processes import OF_SERVICE, SERVICE
 from multi_agent.llm.probe import Check
 
 FILE = "jobs.db"
 _HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
-_WORKER = ".w"  # between the id of a home folder and the rest of the id of its service's worker
 _THREADS = 64
 _PAGE = 1_000  # jobs
 _TICKS = 600_000_000  # 69 days in units of 10 ms
@@ -57,7 +57,7 @@ _STATUSES = {
 
 
 class _Attributes(BaseModel):
-    """The stored attributes of a job. They do not contain its spec."""
+    """The attributes of a job in the database, without its spec."""
 
     collection: str
     key: str
@@ -84,13 +84,19 @@ class JobQueue:
     """DBOS on the configured database. Belongs to the event loop that calls ``launch``."""
 
     def __init__(
-        self, settings: Settings, kinds: Collection[JobKind] = tuple(JobKind), worker_id: str | None = None
+        self,
+        settings: Settings,
+        kinds: Collection[JobKind] = tuple(JobKind),
+        worker_id: str | None = None,
+        *,
+        serves: bool = False,
     ) -> None:
         """Create the queue of a process that takes these kinds of job. It can submit all kinds.
 
         ``worker_id`` is the id of the worker of a service, from the ``new_worker_id`` of the service.
         """
         self._settings, self._kinds, self._worker_id = settings, kinds, worker_id
+        self._separator = SERVICE if serves else "."
         self._last_tick = 0
 
     @cached_property
@@ -101,16 +107,16 @@ class JobQueue:
     @cached_property
     def executor(self) -> str:
         """The id of this process. A service that is alone keeps the id of its home folder. Raises HomeError."""
-        return self._worker_id or self.home_id + self._suffix(".")
+        return self._worker_id or self.home_id + self._suffix(self._separator)
 
     @property
     def earlier(self) -> str:
         """The beginning of the ids of processes that have ended when this one starts."""
-        return self.home_id + _WORKER if self._worker_id else self.home_id
+        return self.home_id + OF_SERVICE if self._worker_id else self.home_id
 
     def new_worker_id(self) -> str:
         """Return an id for the next worker of this service."""
-        return self.home_id + _WORKER + self._suffix()
+        return self.home_id + OF_SERVICE + self._suffix()
 
     def _suffix(self, separator: str = "") -> str:
         return separator + token_hex(4) if self._settings.shares_jobs else ""
@@ -147,7 +153,7 @@ class JobQueue:
         async with self._start_lock():
             DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
         if not self._settings.shares_jobs and not self._worker_id:  # its last worker has ended with the last service
-            await self._hand_out("executor_id = :id", id=self.home_id + _WORKER)
+            await self._hand_out("executor_id = :id", id=self.home_id + OF_SERVICE)
         for kind, concurrency in self.limits.items():
             waits_here = kind is JobKind.INGEST
             waiting = 2 * concurrency if self._settings.shares_jobs else _THREADS  # leave some to the others
@@ -200,11 +206,13 @@ class JobQueue:
         return True
 
     async def get(self, job_id: str) -> StoredJob:
-        """Return a job. Raises JobNotFound."""
+        """Return a job. Raises JobNotFound, JobDamaged."""
         found = await DBOS.get_workflow_status_async(job_id)
-        attributes = _read_attributes(found) if found else None
-        if found is None or attributes is None or not isinstance(found.input, dict):  # text if it cannot be read
+        if found is None:
             raise JobNotFound(job_id)
+        attributes = _read_attributes(found)
+        if attributes is None or not isinstance(found.input, dict):  # text if it cannot be read
+            raise JobDamaged(job_id)
         spec = JobSpec.model_validate_json(found.input["args"][0])
         return StoredJob(job=_to_job(found), spec=spec, executor=found.executor_id, deaths=attributes.deaths)
 
@@ -299,6 +307,11 @@ def require_sound(settings: Settings) -> None:
             dbos_internals.forget_damaged_attributes(connection)
     except sql.exc.DatabaseError as error:
         found = error.orig
+        if getattr(found, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise HomeError(
+                f"{str(settings.home / FILE)!r}, the list of jobs, is locked by another process. Try again later, or "
+                "end that process."
+            ) from error
     if str(found) != "ok":
         raise HomeError(
             f"{str(settings.home / FILE)!r}, the list of jobs, is damaged ({found}). Restore a backup, or delete this "

@@ -302,7 +302,7 @@ def _with_tool_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[
 
 def _list_collections(collections: Collections, caller: Caller) -> list[CollectionFound]:
     known = [each for each in collections.list() if caller.may(Right.READ, each.collection)]
-    counted = collections.ledger.counts()
+    counted = collections.counts()
     return [
         CollectionFound(
             name=listed.collection,

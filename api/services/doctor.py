@@ -11,9 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SecretStr
+from rich.filesize import decimal
 
 from api.errors import HomeError
 from api.settings import FILE, ModelTable, Settings
+from base.counts import count
 from base.models import FrozenModel
 from ingest.errors import IngestError
 from ingest.ledger.ledger import DAMAGED
@@ -22,11 +24,12 @@ from vectorstore.errors import StoreError
 from vectorstore.models import UnreadableCollection
 from vectorstore.reranking import make_reranker
 from vectorstore.settings import without_password
-from vectorstore.text.languages import name_languages
+from vectorstore.text.languages import MULTILINGUAL, name_languages
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from api.services.bin import Bin
     from api.services.documents.collections import Collections
     from multi_agent.llm.settings import EndpointSettings
     from multi_agent.storage.trace import Trace
@@ -71,12 +74,14 @@ class Doctor:
     store: Callable[[], VectorStore]
     embedder: Callable[[], Embedder]
     collections: Callable[[], Collections]
+    bin: Callable[[], Bin]
 
     def diagnose(self, jobs: Iterable[Check] = ()) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
         models = asyncio.run(_check_models(self.settings))
         speed = self._measure_embedding()
-        checks = (*self.check_parts(), *speed, *self._check_collections(), *self._check_languages(), *jobs, *models)
+        stored = (*self._check_collections(), *self._check_languages(), *self._check_bin())
+        checks = (*self.check_parts(), *speed, *stored, *jobs, *models)
         settings = _without_secrets(self.settings.model_dump())
         return Diagnosis(settings=settings, settings_file=str(self.settings.home / FILE), checks=checks)
 
@@ -127,7 +132,7 @@ class Doctor:
         except (HomeError, SQLAlchemyError) as error:
             return Check(name="processes", ok=False, detail="cannot be listed", remedy=str(error))
         named = ((each, ", ".join(each.queues) or "no jobs") for each in live)
-        listed = "; ".join(f"{each.host}, process {each.process}: {queues}" for each, queues in named)
+        listed = "; ".join(f"{each.host}, {each.role}, process {each.process}: {queues}" for each, queues in named)
         return Check(name="processes", ok=True, detail=listed or "no service or worker takes jobs now")
 
     def _check_database(self) -> Check:
@@ -193,10 +198,25 @@ class Doctor:
         for name, languages in found.items():
             if known and (unknown := languages - known - {""}):
                 detail = (
-                    f"documents in {name_languages(unknown)}, which the embedding model does not know: only words "
-                    "are found. A multilingual model (`store.embedding.model`) also finds meaning"
+                    f"documents in {name_languages(unknown)}, which the embedding model does not support: only words "
+                    f"are found. A multilingual model also finds meaning: {MULTILINGUAL}"
                 )
                 yield Check(name=f"languages of {name}", ok=True, detail=detail)
+
+    def _check_bin(self) -> Iterator[Check]:
+        """Yield the size of the bin, unless it is empty or the database fails, which other checks report."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            found = self.bin().list()
+        except (StoreError, IngestError, HomeError, SQLAlchemyError):
+            return
+        if found:
+            size, first = decimal(sum(each.size for each in found)), min(each.removed_at for each in found)
+            detail = (
+                f"{count(len(found), 'entry', 'entries')} with {size} of files; the next is removed on {first:%Y-%m-%d}"
+            )
+            yield Check(name="bin", ok=True, detail=detail)
 
     def _check_embedder(self) -> Check:
         try:

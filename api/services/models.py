@@ -4,8 +4,6 @@ A choice is stored in ``models.json`` in the data folder, which only its owner m
 no settings file sets the same field. Keys are stored there, and never shown.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncIterator

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import ipaddress
 import logging
 import socket
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit
 
 import sqlalchemy as sql
 
+from base.http import is_loopback
 from multi_agent.llm.settings import EndpointSettings
 
 log = logging.getLogger(__name__)
@@ -142,15 +141,5 @@ def _release_result(acquired: Future[HeldAdvisoryLock | None]) -> None:
 
 def _shared_identity(settings: EndpointSettings) -> str:
     """Return the identity of an endpoint for all machines. An address of this machine includes its host name."""
-    local = settings.provider == "local" or _is_loopback(urlsplit(settings.base_url).hostname or "")
+    local = settings.provider == "local" or is_loopback(settings.base_url)
     return "\n".join((settings.identity, socket.gethostname() if local else ""))
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_unspecified

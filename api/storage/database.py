@@ -29,15 +29,15 @@ class DatabaseFailed(sql.exc.SQLAlchemyError):
     orig: BaseException | None = None
 
 
-def open_database(settings: Settings) -> sql.Engine:
-    """Open the database and upgrade its schema to the newest version.
+def open_database(settings: Settings, import_stores: Callable[[], None]) -> sql.Engine:
+    """Open the database and upgrade its schema to the newest version, as ``upgrade_schema`` does.
 
     Raises HomeError if the home folder cannot be used or the database was written by a newer Candor, SettingsError for
     an invalid URL, SQLAlchemyError if the database cannot be reached.
     """
     engine = _create_engine(settings)
     try:
-        upgrade_schema(engine)
+        upgrade_schema(engine, import_stores)
     except BaseException:
         engine.dispose()
         raise

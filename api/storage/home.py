@@ -23,3 +23,8 @@ def create_home(home: Path) -> Path:
             "--home or CANDOR_HOME."
         ) from error
     return home
+
+
+def bytes_below(folder: Path) -> int:
+    """Return the bytes of all files in a folder, which need not exist."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) if folder.is_dir() else 0

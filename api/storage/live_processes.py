@@ -1,4 +1,4 @@
-"""The processes that share the jobs of a Postgres database. ``api/jobs/peers.py`` writes their rows."""
+"""The tables of processes that share jobs in Postgres, and of their jobs. ``api/jobs/peers.py`` writes the rows."""
 
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
@@ -18,6 +18,18 @@ PROCESSES = sql.Table(
     sql.Column("started_at", sql.DateTime(timezone=True), nullable=False),
     sql.Column("seen_at", sql.DateTime(timezone=True), nullable=False),
 )
+ACTIVE_JOBS = sql.Table(
+    "active_jobs",
+    METADATA,
+    sql.Column("job_id", sql.String(64), primary_key=True),
+    sql.Column("process_id", sql.String(64), nullable=False, server_default=""),
+    sql.Column("started", sql.Boolean, nullable=False, server_default=sql.false()),
+    sql.Column("progress", sql.JSON, nullable=True),
+    sql.Column("waits_for", sql.Text, nullable=True),
+    sql.Column("cancelled", sql.Boolean, nullable=False, server_default=sql.false()),
+)
+SERVICE, OF_SERVICE = ".s", ".w"
+"""In the id of a process, behind that of its data folder. Other processes have a hexadecimal digit behind the point."""
 NOW = sql.func.clock_timestamp()
 SILENT = PROCESSES.c.seen_at < NOW - sql.func.make_interval(0, 0, 0, 0, 0, 0, PROCESSES.c.takeover_s)
 
@@ -31,6 +43,11 @@ class Process(FrozenModel):
     queues: tuple[str, ...] = Field(description="kinds of job that it takes")
     started_at: AwareDatetime
     seen_at: AwareDatetime = Field(description="time of its last heartbeat")
+
+    @property
+    def role(self) -> str:
+        """What it is: a service, the worker of one, or a worker."""
+        return "service" if SERVICE in self.id else "worker of a service" if OF_SERVICE in self.id else "worker"
 
 
 def read_process(row: sql.Row[tuple[object, ...]]) -> Process:

@@ -6,15 +6,16 @@ _INCREMENTAL = 2
 _PAGES = 1000
 
 
-def release_space(engine: sql.Engine) -> None:
+def release_space(engine: sql.Engine, *, rewrite: bool = False) -> None:
     """Shrink the SQLite file by its free pages, in short transactions, so that other writers hardly wait.
 
-    A file from before Candor used incremental vacuuming is written anew once, which needs as much free disk.
+    ``rewrite`` writes the file anew, which needs as much free disk, and leaves nothing of deleted rows. So is once a
+    file from before Candor used incremental vacuuming.
     """
     if engine.dialect.name != "sqlite":
         return
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        if connection.exec_driver_sql("PRAGMA auto_vacuum").scalar() != _INCREMENTAL:
+        if rewrite or connection.exec_driver_sql("PRAGMA auto_vacuum").scalar() != _INCREMENTAL:
             connection.exec_driver_sql("VACUUM")
         before, free = -1, _free_pages(connection)
         while free not in (0, before):

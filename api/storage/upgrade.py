@@ -2,14 +2,16 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy as sql
+from sqlalchemy.schema import CreateColumn
 
 from api.errors import HomeError
 from api.storage.release import release_space
+from base.database import METADATA
 
 log = logging.getLogger(__name__)
 
@@ -19,9 +21,10 @@ _ADVISORY_LOCK = 0x736368656D61  # "schema" in ASCII
 _alembic_lock = threading.Lock()  # Alembic keeps the current migration in module globals
 
 
-def upgrade_schema(engine: sql.Engine) -> None:
+def upgrade_schema(engine: sql.Engine, import_stores: Callable[[], None]) -> None:
     """Upgrade the schema to the newest version. If it is current, this takes a single query.
 
+    ``import_stores`` imports all modules that declare tables, which is needed only for an upgrade.
     Concurrent callers, also in other processes, wait for each other. Raises HomeError if the database was written by a
     newer Candor, SQLAlchemyError if it cannot be reached.
     """
@@ -29,6 +32,7 @@ def upgrade_schema(engine: sql.Engine) -> None:
     with engine.connect() as connection:
         if _known_version(connection) == newest:
             return
+    import_stores()
     with _alembic_lock, _exclusive(engine) as connection:
         if _known_version(connection) == newest:
             return
@@ -44,12 +48,34 @@ def newest_version() -> str:
     return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*.py"))
 
 
+def complete_schema(connection: sql.Connection) -> None:
+    """Create the tables, columns and indexes that the stores declare and the database lacks.
+
+    A column that is added to a table with rows needs a server default, or accepts NULL.
+    """
+    inspector = sql.inspect(connection)
+    existing = set(inspector.get_table_names())
+    METADATA.create_all(connection)
+    for table in METADATA.sorted_tables:
+        if table.name not in existing:
+            continue
+        columns = {column["name"] for column in inspector.get_columns(table.name)}
+        indexes = {index["name"] for index in inspector.get_indexes(table.name)}
+        for column in table.columns:
+            if column.name not in columns:
+                definition = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
+        for index in table.indexes:
+            if index.name not in indexes:
+                index.create(connection)
+
+
 def _known_version(connection: sql.Connection) -> str | None:
     """Return the schema version; None for a new database, or one written before Candor used Alembic."""
     if not sql.inspect(connection).has_table(_VERSION_TABLE):
         return None
     version: str | None = connection.scalar(sql.text(f"SELECT version_num FROM {_VERSION_TABLE}"))
-    if version and not any(VERSIONS.glob(f"{version}_*.py")):
+    if version and version > newest_version():
         raise HomeError(
             f"The database was written by a newer Candor: its schema version is {version!r}, and this version of "
             f"Candor supports up to {newest_version()!r}. Upgrade Candor."
@@ -80,6 +106,9 @@ def _run_migrations(connection: sql.Connection) -> None:
     from alembic import command
     from alembic.config import Config
 
+    version = _known_version(connection)
+    if version and not any(VERSIONS.glob(f"{version}_*.py")):  # the first file upgrades all earlier versions
+        connection.execute(sql.text(f"DELETE FROM {_VERSION_TABLE}"))
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", "api.storage:migrations")
     command.upgrade(config, "head")

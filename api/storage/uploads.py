@@ -2,6 +2,7 @@
 
     HOME/uploads/papers/reports/2024.pdf          a file of the collection `papers`, under the name that the client sent
     HOME/uploads/.origins/papers/a.pdf            the URL that `a.pdf` of `papers` came from, then its version
+    HOME/uploads/.bin/ENTRY/file                  the file of a deleted document, in its bin entry
     HOME/uploads/.incoming/machine-123-8f3a…/0    a file that process 123 of that machine is receiving
 
 A file is moved to its final path only after the whole upload has arrived. Unfinished uploads are deleted. Several
@@ -15,7 +16,7 @@ import shutil
 import socket
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +25,7 @@ import psutil
 from api.errors import HomeError, UsageError
 
 _INCOMING = ".incoming"  # not a valid collection name
+_BIN = ".bin"  # not a valid collection name
 _ORIGINS = ".origins"  # not a valid collection name
 _MAX_PART_BYTES = 255  # limit of common file systems
 _MAX_LENGTH = 1000
@@ -129,12 +131,33 @@ class Uploads:
             return self._origin(path).read_text(encoding="utf-8").partition("\n")[0]
         return ""
 
-    def remove(self, path: Path) -> None:
-        """Delete an uploaded file and the folders that become empty."""
+    def remove(self, path: Path, place: str = "") -> None:
+        """Delete an uploaded file, or move it to the bin entry ``place``. Also delete the folders that become empty."""
+        if place:
+            self._move_all(self._pairs(path, place))
         for each in (path, self._origin(path)):
             with _translate_errors(each):
                 each.unlink(missing_ok=True)
             self._remove_empty_folders(each)
+
+    def restore(self, path: Path, place: str) -> None:
+        """Move an uploaded file back from the bin entry ``place``. Other files are unaffected."""
+        if path.is_relative_to(self._folder):
+            self._move_all((kept, each) for each, kept in self._pairs(path, place))
+
+    def forget(self, place: str) -> None:
+        """Delete the files of the bin entry ``place``."""
+        shutil.rmtree(self._folder / _BIN / place, ignore_errors=True)
+
+    def _pairs(self, path: Path, place: str) -> tuple[tuple[Path, Path], ...]:
+        folder = self._folder / _BIN / place
+        return (path, folder / "file"), (self._origin(path), folder / "origin")
+
+    def _move_all(self, moves: Iterable[tuple[Path, Path]]) -> None:
+        for source, target in moves:
+            with _translate_errors(target), suppress(FileNotFoundError):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source.replace(target)
 
     def _remove_empty_folders(self, path: Path) -> None:
         for folder in path.parents:

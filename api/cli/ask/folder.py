@@ -85,7 +85,7 @@ def choose_collection(candor: Candor, paths: Sequence[Path]) -> str:
         return candor.collections.resolve(None)
     if not (root := paths[0].expanduser().absolute()).is_dir():
         return "documents"
-    known = {each: _documents(candor, each) for each in candor.ledger.counts()}
+    known = {each: _documents(candor, each) for each in candor.collections.counts()}
     own = [name for name, documents in known.items() if root in {each.parent for each in documents}
            and all(each.is_relative_to(root) for each in documents)]  # fmt: skip
     own = own or [name for name, files in known.items() if files and _are_now_below(root, files)]

@@ -1,7 +1,5 @@
 """Options of questions: those of an earlier run, passages from a file, and changes of a fork."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

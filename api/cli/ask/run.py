@@ -7,13 +7,12 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from api.auth.permissions import LOCAL_CALLER
-from api.cli.common import INTERRUPTED, make_console, print_json, print_message, print_text
+from api.cli.common import INTERRUPTED, Cli, make_console, print_json, print_message, print_text
 from api.errors import UsageError
 from api.services.documents.collections import Collections
 from api.services.research.conversation import collection_to_ask, with_conversation
@@ -91,18 +90,16 @@ def _research(
         return panel.command_runs.run(run_id, research, panel.trace)
 
 
-def show_and_end(
-    answer: Answer, home: Path | None, *, as_json: bool, note: str = "", verbose: bool = False, quiet: bool = False
-) -> None:
+def show_and_end(cli: Cli, answer: Answer, *, note: str = "", verbose: bool = False, quiet: bool = False) -> None:
     """Print the answer, then a note for people. Raises Exit if the run failed (1) or was cancelled (130)."""
-    if as_json:
+    if cli.as_json:
         print_json(answer)
     elif quiet:
         print_text(answer.answer or answer.reasoning)
     else:
         from api.cli.render.answers import show_answer
 
-        show_answer(make_console(), answer, home, full=verbose)
+        show_answer(make_console(), answer, cli.home, full=verbose)
         if note:
             print_message(note)
     if answer.status in (Status.FAILED, Status.CANCELLED):

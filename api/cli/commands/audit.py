@@ -1,27 +1,17 @@
 """``candor audit``: the audit log of the service."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
-from api.cli.common import (
-    Home,
-    Json,
-    command_group,
-    complete_collections,
-    make_candor,
-    make_console,
-    print_json,
-    print_result,
-)
+from api.cli.common import Cli, command_group, complete_collections, make_console, print_json
 
 app = command_group("audit", "List or prune the audit log of the service.")
 
 
 @app.command("list")
 def list_all(
+    cli: Cli,
     key: Annotated[str | None, typer.Option("--key", help="Only entries of the key with this id.")] = None,
     collection: Annotated[
         str | None,
@@ -31,8 +21,6 @@ def list_all(
     ] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only entries with this text in route or target.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Number of entries.")] = 50,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """List who read or changed what, when and from where, newest first.
 
@@ -40,8 +28,8 @@ def list_all(
     """
     from api.auth.audit import AuditQuery
 
-    found = make_candor(home).audit.list(AuditQuery(key=key, collection=collection, text=text, limit=limit))
-    if as_json:
+    found = cli.make_candor().audit.list(AuditQuery(key=key, collection=collection, text=text, limit=limit))
+    if cli.as_json:
         print_json(found)
         return
     from api.cli.render.diagnosis import show_audit
@@ -51,9 +39,7 @@ def list_all(
 
 @app.command()
 def prune(
-    older_than: Annotated[int, typer.Option("--older-than", min=1, help="Delete entries older than N days.")],
-    as_json: Json = False,
-    home: Home = None,
+    cli: Cli, older_than: Annotated[int, typer.Option("--older-than", min=1, help="Delete entries older than N days.")]
 ) -> None:
     """Delete old entries. The audit log records the deletion.
 
@@ -63,5 +49,5 @@ def prune(
     """
     from api.auth.permissions import LOCAL_CALLER
 
-    pruned = make_candor(home).audit.prune(older_than, LOCAL_CALLER.name)
-    print_result({"pruned": pruned}, f"Deleted {pruned} entries.", as_json)
+    pruned = cli.make_candor().audit.prune(older_than, LOCAL_CALLER.name)
+    cli.print_result({"pruned": pruned}, f"Deleted {pruned} entries.")

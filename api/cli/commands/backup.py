@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, print_json, print_message
+from api.cli.common import Cli, command, print_json, print_message
 
 if TYPE_CHECKING:
     from api.services.move.backup import Manifest
@@ -17,9 +17,7 @@ app = command()
 
 @app.command()
 def backup(
-    file: Annotated[Path, typer.Argument(help="Archive to write (ZIP), outside of the data folder.")],
-    as_json: Json = False,
-    home: Home = None,
+    cli: Cli, file: Annotated[Path, typer.Argument(help="Archive to write (ZIP), outside of the data folder.")]
 ) -> None:
     """Write databases, collections with their vectors, uploads, settings and files of tools into one archive.
 
@@ -31,24 +29,20 @@ def backup(
     from api.cli.commands.move import show_progress
     from api.services.move.backup import back_up
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     report = back_up(
         candor.settings,
         candor.engine,
         candor.store,
         lambda copies: Candor(candor.settings.model_copy(update={"home": copies})).store,
         file,
-        show_progress(quiet=as_json).on_collection,
+        show_progress(quiet=cli.as_json).on_collection,
     )
-    _print(f"Wrote {str(file)!r}", report, as_json)
+    _print(f"Wrote {str(file)!r}", report, cli)
 
 
 @app.command()
-def restore(
-    file: Annotated[Path, typer.Argument(help="Archive of `candor backup`.")],
-    as_json: Json = False,
-    home: Home = None,
-) -> None:
+def restore(cli: Cli, file: Annotated[Path, typer.Argument(help="Archive of `candor backup`.")]) -> None:
     """Restore an archive of `candor backup` into a new or empty data folder, after a check of all its files.
 
     Example: candor restore candor-2026-11-28.zip --home ~/restored
@@ -56,14 +50,14 @@ def restore(
     from api.services.move.backup import restore as restore_into
     from api.settings import load_settings
 
-    target = load_settings(home).home
-    _print(f"Restored into {str(target)!r}", restore_into(file, target), as_json)
+    target = load_settings(cli.home).home
+    _print(f"Restored into {str(target)!r}", restore_into(file, target), cli)
 
 
-def _print(done: str, report: Manifest, as_json: bool) -> None:
+def _print(done: str, report: Manifest, cli: Cli) -> None:
     from base.counts import count
 
-    if as_json:
+    if cli.as_json:
         print_json(report)
         return
     passages = sum(report.collections.values())

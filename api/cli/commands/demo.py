@@ -1,13 +1,11 @@
 """``candor demo`` and ``candor doctor``: the first steps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, make_console, print_json
+from api.cli.common import Cli, command, make_console, print_json
 from api.errors import UsageError
 
 app = command()
@@ -15,6 +13,7 @@ app = command()
 
 @app.command()
 def demo(
+    cli: Cli,
     live: Annotated[bool, typer.Option("--live", help="Use your own model instead of the recording.")] = False,
     record: Annotated[
         Path | None, typer.Option("--record", help="With --live: write the model's responses to this file.")
@@ -22,8 +21,6 @@ def demo(
     question: Annotated[
         int | None, typer.Option("--question", min=1, max=3, help="Answer only the question with this number.")
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Answer three questions about the sample documents, and fill a table about them.
 
@@ -37,8 +34,8 @@ def demo(
         raise UsageError("--record needs --live.")
     if record and question:
         raise UsageError("--record needs all questions; leave out --question.")
-    result = run_demo(home, live=live, record=record, only=question, progress=not as_json)
-    if as_json:
+    result = run_demo(cli.home, live=live, record=record, only=question, progress=not cli.as_json)
+    if cli.as_json:
         print_json(result)
     if any(answer.status.value in ("failed", "cancelled") for answer in result.answers):
         raise typer.Exit(1)
@@ -46,9 +43,7 @@ def demo(
 
 @app.command()
 def doctor(
-    settings: Annotated[bool, typer.Option("--settings", help="Also print the current settings.")] = False,
-    as_json: Json = False,
-    home: Home = None,
+    cli: Cli, settings: Annotated[bool, typer.Option("--settings", help="Also print the current settings.")] = False
 ) -> None:
     """Check the installation and print how to solve each problem.
 
@@ -59,9 +54,9 @@ def doctor(
     """
     from api.jobs.queue import check_jobs
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     diagnosis = candor.doctor.diagnose(check_jobs(candor.settings))
-    if as_json:
+    if cli.as_json:
         print_json(diagnosis)
     else:
         from api.cli.render.diagnosis import show_diagnosis

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import (
-    Home,
-    Json,
-    command_group,
-    make_candor,
-    parse_rights,
-    print_list,
-    print_result,
-    print_text,
-    show_rights,
-    valid_request,
-)
+from api.cli.common import Cli, Now, command_group, parse_rights, print_text, show_rights, valid_request
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +21,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 @app.command("add")
 def add(
+    cli: Cli,
     name: Annotated[str, typer.Argument(help="Name of the person or program that uses the key.")],
     right: Annotated[
         list[str],
@@ -49,8 +39,6 @@ def add(
     upload_bytes_per_day: Annotated[
         int | None, typer.Option("--upload-bytes-per-day", min=1, help="Daily limit of bytes in uploaded files.")
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Create a key. It is shown only once, because Candor stores only its hash.
 
@@ -63,7 +51,7 @@ def add(
     }
     from api.auth.keys import KeyRequest
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     user_id = candor.users.named(user).id if user else None
     request = valid_request(
         KeyRequest, name=name, rights=parse_rights(right), expires_at=_parse_lifetime(expires), limits=limits,
@@ -71,18 +59,18 @@ def add(
     )  # fmt: skip
     created = candor.keys.add(request)
     told = f"Created key {created.key.id} for {created.key.name}. Copy it now. It is not shown again:"
-    print_result(created, told, as_json)
-    if not as_json:
+    cli.print_result(created, told)
+    if not cli.as_json:
         print_text(created.secret)
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List the keys without their secrets, newest first.
 
     Example: candor keys
     """
-    found = make_candor(home).keys.list()
+    found = cli.make_candor().keys.list()
     rows = [
         (
             key.id,
@@ -94,19 +82,18 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
         )
         for key in found
     ]
-    print_list(found, ("key", "name", "rights", "state", "daily limits", "last used (UTC)"), rows, as_json)
+    cli.print_list(found, ("key", "name", "rights", "state", "daily limits", "last used (UTC)"), rows)
 
 
 @app.command("revoke")
-def revoke(
-    key: Annotated[str, typer.Argument(help="Id of the key.")], as_json: Json = False, home: Home = None
-) -> None:
-    """Revoke a key. Takes effect at once.
+def revoke(cli: Cli, key: Annotated[str, typer.Argument(help="Id of the key.")], now: Now = False) -> None:
+    """Revoke a key immediately. `candor bin restore ID` makes it valid again, unless you revoke it with --now.
 
     Example: candor keys revoke 3f2a9c41d0b7
     """
-    revoked = make_candor(home).keys.revoke(key)
-    print_result(revoked, f"Revoked {revoked.id} ({revoked.name}).", as_json)
+    candor = cli.make_candor()
+    revoked = candor.bin.delete_key(candor.keys.get(key), now=now)
+    cli.print_result(revoked, f"Revoked {revoked.id} ({revoked.name}).")
 
 
 def _parse_lifetime(expires: str) -> datetime | None:

@@ -1,37 +1,36 @@
 """``candor models``: choose the language model, the embedding model and the reranker."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_list, print_result, valid_request
+from api.cli.common import Cli, command_group, valid_request
 from api.errors import UsageError
 
 app = command_group("models", "Choose the language model, the embedding model and the reranker.")
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List the models. Keys are never shown.
 
     Example: candor models
     """
     from api.services.models import shown_models
 
-    shown = shown_models(make_candor(home).settings)
+    shown = shown_models(cli.make_candor().settings)
     rows = [
         (kind, each.model or "none", each.provider, each.base_url, "set" if each.has_key else "",
          ", ".join(sorted(set(each.fixed.values()))))
         for kind, each in shown.items()
     ]  # fmt: skip
     listed = [{"kind": kind, **each.model_dump(mode="json")} for kind, each in shown.items()]
-    print_list(listed, ("kind", "model", "provider", "address", "key", "fixed by"), rows, as_json)
+    cli.print_list(listed, ("kind", "model", "provider", "address", "key", "fixed by"), rows)
 
 
 @app.command()
 def use(
+    cli: Cli,
     kind: Annotated[str, typer.Argument(help="llm, embedding or rerank.")],
     model: Annotated[str | None, typer.Argument(help="Name of the model. Without one, the default.")] = None,
     provider: Annotated[
@@ -40,8 +39,6 @@ def use(
     url: Annotated[str | None, typer.Option("--url", help="Address of the endpoint.")] = None,
     key: Annotated[bool, typer.Option("--key", help="Ask for the API key, or read it from standard input.")] = False,
     context_window: Annotated[int | None, typer.Option("--context-window", min=512, help="Tokens (llm).")] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Choose a model, in place of an earlier choice. A running service uses it for the next question.
 
@@ -55,7 +52,7 @@ def use(
 
     if kind not in MODEL_TABLES:
         raise UsageError(f"There is no kind of model {kind!r}. Known: {', '.join(MODEL_TABLES)}.")
-    candor, table = make_candor(home), kind
+    candor, table = cli.make_candor(), kind
     if kind == "embedding" and read_address(candor.settings.home / "collections"):
         raise UsageError("A service runs on this data folder. Choose the embedding model in its page, or stop it.")
     secret = typer.prompt("API key", hide_input=True, err=True) if key else None
@@ -65,4 +62,4 @@ def use(
     choose_model(candor.settings, table, choice)
     candor.refresh()
     shown = shown_models(candor.settings)[table]
-    print_result(shown, f"The {kind} model is now {shown.model or 'none'} ({shown.provider}).", as_json)
+    cli.print_result(shown, f"The {kind} model is now {shown.model or 'none'} ({shown.provider}).")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, print_json, print_message
+from api.cli.common import Cli, command, print_json, print_message
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _FILES = "files"
 
 @app.command()
 def move(
+    cli: Cli,
     to_database: Annotated[
         str | None,
         typer.Option("--to-database", metavar="URL", help="URL of an empty Postgres database, or `files` for SQLite."),
@@ -28,8 +29,6 @@ def move(
         str | None,
         typer.Option("--to-store", metavar="URL", help="URL of a Qdrant server, or `files` for the data folder."),
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Copy the database and the collections to servers, or back into the data folder.
 
@@ -44,7 +43,7 @@ def move(
 
     if not (to_database or to_store):
         raise UsageError("Name a target with --to-database, --to-store or both.")
-    source = make_candor(home)
+    source = cli.make_candor()
     moved = _target_settings(source.settings, to_database, to_store)
     target = Candor(moved)
     chosen = MoveTarget(
@@ -54,8 +53,8 @@ def move(
     )
     engines = [source.engine, *([target.engine] if to_database else [])]
     with no_service(source.settings, engines):
-        report = Move(source.engine, source.store, chosen, source.settings.home).run(show_progress(quiet=as_json))
-    if as_json:
+        report = Move(source.engine, source.store, chosen, source.settings.home).run(show_progress(quiet=cli.as_json))
+    if cli.as_json:
         print_json(report)
         return
     _print_report(report, to_database, to_store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,19 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.common import (
+    Cli,
     CollectionsOption,
-    Home,
-    Json,
     MaxCalls,
     MaxCost,
     MaxTokens,
     ModelOption,
     SourcesOption,
     command,
-    make_candor,
     print_message,
     print_text,
-    print_written,
     read_template,
     require_text,
     selection,
@@ -38,6 +36,7 @@ app = command()
 
 @app.command()
 def report(
+    cli: Cli,
     question: Annotated[str, typer.Argument(help="What the report is about.", show_default=False)] = "",
     collection: CollectionsOption = None,
     section: Annotated[
@@ -76,8 +75,6 @@ def report(
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Research a question in sections and write a report, with evidence.
 
@@ -97,9 +94,9 @@ def report(
         raise UsageError(f"A template is a .json file, not {str(out)!r}.")
     if out:
         choose_format(None, out.name)  # before anything is paid
-    candor = make_candor(home)
+    candor = cli.make_candor()
     if resume:
-        answer = _resume(candor, resume, progress=not as_json)
+        answer = _resume(candor, resume, progress=not cli.as_json)
     else:
         given = read_template(template, ReportTemplate) if template else ReportTemplate()
         question, sections = question or given.question, list(map(_section, section or ())) or given.sections
@@ -112,7 +109,7 @@ def report(
         limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
         request = make_budgeted(require_text(question, "question"), options, limits, candor.settings.research.budget)
         answer = run_question(
-            candor.panel, candor.collections, request, selection(collection), progress=not as_json, steps=True
+            candor.panel, candor.collections, request, selection(collection), progress=not cli.as_json, steps=True
         )
     if outline_only and answer.sections and out:
         outline = [{"title": each.title, "question": each.question} for each in answer.sections]
@@ -120,16 +117,18 @@ def report(
             {"question": question, "format": form or "comprehensive_report", "sections": outline}
         )
         write_file(out, made.model_dump_json(indent=2, exclude_defaults=True) + "\n")
-        print_written(out, f"Wrote {out}. Edit it and use it with --template.", as_json)
+        cli.print_written(out, f"Wrote {out}. Edit it and use it with --template.")
         return
-    if outline_only and answer.sections and not as_json:
+    if outline_only and answer.sections and not cli.as_json:
         for each in answer.sections:
             print_text(f"--section {shlex.quote(f'{each.title}={each.question}')}")
         print_message("Edit these options and add them to the command, without --outline-only.")
         return
     if out:
-        write_file(out, export_run(candor.trace, answer.run_id, LOCAL_CALLER, choose_format(None, out.name)).content)
-    show_and_end(answer, home, as_json=as_json, note=f"Wrote {out}." if out else "", verbose=True)
+        into, documents, pages = choose_format(None, out.name), candor.documents, candor.pages
+        file = asyncio.run(export_run(candor.trace, answer.run_id, LOCAL_CALLER, into, documents, pages))
+        write_file(out, file.content)
+    show_and_end(cli, answer, note=f"Wrote {out}." if out else "", verbose=True)
 
 
 def _section(written: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, print_json, print_message
+from api.cli.common import Cli, CommandWithoutJson, command, print_json, print_message
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ app = command()
 
 @app.command()
 def serve(
+    cli: Cli,
     host: Annotated[
         str | None, typer.Option("--host", help="Address to listen on: 127.0.0.1, or another once a key exists.")
     ] = None,
@@ -29,8 +30,6 @@ def serve(
     ] = None,
     certfile: Annotated[Path | None, typer.Option("--certfile", help="TLS certificate (PEM).")] = None,
     keyfile: Annotated[Path | None, typer.Option("--keyfile", help="Private key of the certificate (PEM).")] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Serve the web page and the REST API until Ctrl-C.
 
@@ -45,10 +44,10 @@ def serve(
 
     options = {"host": host, "port": port, "certfile": certfile, "keyfile": keyfile}
     given = {name: value for name, value in options.items() if value is not None}
-    candor = Candor(load_settings(home, **({"service": given} if given else {})), search_process=True)
+    candor = Candor(load_settings(cli.home, **({"service": given} if given else {})), search_process=True)
 
     def announce(url: str) -> None:
-        if as_json:
+        if cli.as_json:
             print_json({"url": url})
             sys.stdout.flush()
         else:
@@ -63,13 +62,12 @@ def serve(
 
 @app.command()
 def worker(
+    cli: Cli,
     queues: Annotated[
-        str, typer.Option("--queues", "-q", help="Kinds of job to take, separated by commas: research, ingest, "
-                          "evaluation.")
+        str,
+        typer.Option("--queues", "-q", help="Kinds of job to take, separated by commas: research, ingest, evaluation."),
     ] = "research,ingest,evaluation",
-    as_json: Json = False,
-    home: Home = None,
-) -> None:  # fmt: skip
+) -> None:
     """Take jobs of the services that use the same Postgres database and Qdrant server, until Ctrl-C or SIGTERM.
 
     Unfinished jobs go to the other processes. Each worker needs its own data folder.
@@ -80,11 +78,11 @@ def worker(
     from api.jobs.assembly import run_worker
     from api.settings import load_settings
 
-    candor = Candor(load_settings(home), search_process=True)
+    candor = Candor(load_settings(cli.home), search_process=True)
 
     def announce(queue: JobQueue) -> None:
         limits = {kind.value: limit for kind, limit in queue.limits.items()}
-        if as_json:
+        if cli.as_json:
             print_json({"id": queue.executor, "queues": limits})
             sys.stdout.flush()
         else:
@@ -105,8 +103,8 @@ def _kinds(queues: str) -> list[JobKind]:
     return [kind for kind in JobKind if kind.value in names]
 
 
-@app.command()
-def mcp(home: Home = None) -> None:
+@app.command(cls=CommandWithoutJson)
+def mcp(cli: Cli) -> None:
     """Serve MCP over stdio: search, research and reading.
 
     If `candor serve` is running on the same data folder, its /mcp endpoint starts faster.
@@ -117,4 +115,4 @@ def mcp(home: Home = None) -> None:
 
     from api.mcp.transports import serve_stdio
 
-    asyncio.run(serve_stdio(make_candor(home)))
+    asyncio.run(serve_stdio(cli.make_candor()))

@@ -1,30 +1,18 @@
 """``candor summarize``: say what whole documents are about, read piece by piece."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
 from api.cli import filters
-from api.cli.common import (
-    CollectionsOption,
-    Home,
-    Json,
-    MaxCalls,
-    MaxCost,
-    MaxTokens,
-    ModelOption,
-    command,
-    make_candor,
-    selection,
-)
+from api.cli.common import Cli, CollectionsOption, MaxCalls, MaxCost, MaxTokens, ModelOption, command, selection
 
 app = command()
 
 
 @app.command()
 def summarize(
+    cli: Cli,
     documents: Annotated[
         list[str] | None,
         typer.Argument(help="Names of documents; * and ? stand for any characters. Default: all.", show_default=False),
@@ -42,8 +30,6 @@ def summarize(
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
     max_cost: MaxCost = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Read documents in full and say what they are about, with a quote for every sentence.
 
@@ -54,7 +40,7 @@ def summarize(
     """
     from api.cli.ask.run import make_budgeted, run_question, show_and_end
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     options = {
         "mode": "direct",
         "agent": "Summarizer",
@@ -66,5 +52,5 @@ def summarize(
     one = documents[0] if documents and len(documents) == 1 else ""
     asked = f"What is {one} about, and what does it say?" if one else "What are these documents about?"
     request = make_budgeted(about.strip() or asked, options, limits, candor.settings.research.budget)
-    answer = run_question(candor.panel, candor.collections, request, selection(collection), progress=not as_json)
-    show_and_end(answer, home, as_json=as_json)
+    answer = run_question(candor.panel, candor.collections, request, selection(collection), progress=not cli.as_json)
+    show_and_end(cli, answer)

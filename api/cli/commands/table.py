@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.common import (
+    Cli,
     CollectionsOption,
-    Home,
-    Json,
+    Now,
     Yes,
     command_group,
-    make_candor,
+    deleted,
     make_console,
     print_json,
-    print_list,
     print_message,
-    print_result,
-    print_written,
     read_template,
     selection,
     write_file,
@@ -53,21 +50,22 @@ Model = Annotated[str, typer.Option("--model", help="Named model endpoint to use
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List the tables.
 
     Example: candor table
     """
-    found = make_candor(home).tables.store.list()
+    found = cli.make_candor().tables.store.list()
     rows = [
         (each.name, each.collection, ", ".join(column.name for column in each.columns), str(each.filter or ""))
         for each in found
     ]
-    print_list(found, ("table", "collection", "columns", "documents"), rows, as_json)
+    cli.print_list(found, ("table", "collection", "columns", "documents"), rows)
 
 
 @app.command()
 def create(
+    cli: Cli,
     name: Name,
     column: Columns = [],  # noqa: B006 - read only
     template: Template = None,
@@ -80,8 +78,6 @@ def create(
     where: Where = None,
     fill: Annotated[bool, typer.Option("--fill", help="Fill the table at once.")] = False,
     model: Model = "",
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Create a table. Its rows are the documents of the selection, now and later.
 
@@ -92,31 +88,32 @@ def create(
     from api.services.tables.tables import FillRequest
     from multi_agent.tables.values import TableTemplate
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     given = read_template(template, TableTemplate) if template else None
     columns = (*(given.columns if given else ()), *_read_columns(column))
     wanted = make_filter(document, folder, kind, since, tag, where) or (given and given.filter)
     selected = candor.collections.resolve(selection(collection))
     made = candor.tables.create({"name": name, "columns": columns, "filter": wanted}, selected)
     if fill:
-        _fill(candor, made, FillRequest(model=model), as_json)
+        _fill(candor, made, FillRequest(model=model), cli)
     else:
-        print_result(made, f"Created {name}. `candor table fill {name}` fills it.", as_json)
+        cli.print_result(made, f"Created {name}. `candor table fill {name}` fills it.")
 
 
 @app.command()
-def add(name: Name, column: Columns, as_json: Json = False, home: Home = None) -> None:
+def add(cli: Cli, name: Name, column: Columns) -> None:
     """Add columns to a table. The next fill reads only their cells.
 
     Example: candor table add reports --column "Auditor"
     """
-    tables = make_candor(home).tables
+    tables = cli.make_candor().tables
     changed = tables.add_columns(tables.store.get(name), _read_columns(column))
-    print_result(changed, f"Changed {name}. `candor table fill {name}` fills the new cells.", as_json)
+    cli.print_result(changed, f"Changed {name}. `candor table fill {name}` fills the new cells.")
 
 
 @app.command()
 def fill(
+    cli: Cli,
     name: Name,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it will take. Asks no model.")] = False,
     row: Annotated[list[str] | None, typer.Option("--row", help="Only this document. Repeatable.")] = None,
@@ -125,8 +122,6 @@ def fill(
     redo: Annotated[
         bool, typer.Option("--redo", help="Read cells again that are known, or were filled by hand.")
     ] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Fill the open cells: of new and changed documents, of new columns, and those that failed.
 
@@ -137,26 +132,25 @@ def fill(
     """
     from api.services.tables.tables import FillRequest
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     table = candor.tables.store.get(name)
     request = FillRequest(rows=tuple(row or ()), columns=tuple(column or ()), model=model, redo=redo)
     if not estimate:
-        _fill(candor, table, request, as_json)
+        _fill(candor, table, request, cli)
         return
     with candor.collections.open_library(table.collection) as library:
         expected = candor.tables.estimate(library, table, request)
-    print_result(expected, f"{expected}.", as_json)
+    cli.print_result(expected, f"{expected}.")
 
 
 @app.command()
 def show(
+    cli: Cli,
     name: Name,
     sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Sort by this column.")] = None,
     quotes: Annotated[
         bool, typer.Option("--quotes", help="Also show the quotes of each cell, or why it is empty.")
     ] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Show a table. Cells that were filled by hand have a *, failed ones an exclamation mark.
 
@@ -164,10 +158,10 @@ def show(
     """
     from api.cli.render.documents import show_grid
 
-    tables = make_candor(home).tables
+    tables = cli.make_candor().tables
     grid = tables.grid(tables.store.get(name))
     grid = grid.sorted_by(sort) if sort else grid
-    if as_json:
+    if cli.as_json:
         print_json(grid)
     else:
         show_grid(make_console(), grid, quotes=quotes)
@@ -175,31 +169,29 @@ def show(
 
 @app.command("set", context_settings={"ignore_unknown_options": True})  # a value may be negative
 def set_cell(
+    cli: Cli,
     name: Name,
     document: Annotated[str, typer.Argument(help="Name of the document.")],
     column: Annotated[str, typer.Argument(help="Name of the column.")],
     value: Annotated[
         str | None, typer.Argument(help="The value. Items of a list are divided by ';'. Default: none.")
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Fill a cell by hand. A fill leaves it as it is, unless it has --redo.
 
     Example: candor table set reports acme.pdf Revenue 94836
     """
-    tables = make_candor(home).tables
+    tables = cli.make_candor().tables
     cell = tables.set_cell(tables.store.get(name), document, column, value)
-    print_result(cell, f"{document}, {cell.column}: {cell.text or 'empty'}", as_json)
+    cli.print_result(cell, f"{document}, {cell.column}: {cell.text or 'empty'}")
 
 
 @app.command()
 def export(
+    cli: Cli,
     name: Name,
     file: Annotated[Path | None, typer.Argument(help="File to write: .csv, .xlsx, .md or .json.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The same file, as in `candor export`.")] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Write a table to a file. XLSX has the quotes as notes, Markdown as footnotes, JSON has everything.
 
@@ -215,44 +207,34 @@ def export(
     form = file.suffix.removeprefix(".").lower()
     if form not in list(TableFormat):
         raise UsageError(f"A table must be a .{', .'.join(TableFormat)} file, not {str(file)!r}.")
-    tables = make_candor(home).tables
+    tables = cli.make_candor().tables
     write_file(file, make_file(tables.grid(tables.store.get(name)), TableFormat(form)))
-    print_written(file, f"Wrote {file}.", as_json)
+    cli.print_written(file, f"Wrote {file}.")
 
 
 @app.command()
-def template(
-    name: Name,
-    file: Annotated[Path, typer.Argument(help="JSON file to write.")],
-    as_json: Json = False,
-    home: Home = None,
-) -> None:
+def template(cli: Cli, name: Name, file: Annotated[Path, typer.Argument(help="JSON file to write.")]) -> None:
     """Write the columns and the selection of a table to a file, for tables over other collections.
 
     Example: candor table template reports reports.json; candor table create more -c filings --template reports.json
     """
-    written = make_candor(home).tables.store.get(name).template
+    written = cli.make_candor().tables.store.get(name).template
     write_file(file, written.model_dump_json(indent=2, exclude_defaults=True) + "\n")
-    print_written(file, f"Wrote {file}.", as_json)
+    cli.print_written(file, f"Wrote {file}.")
 
 
 @app.command()
-def drop(
-    name: Name,
-    yes: Yes = False,
-    as_json: Json = False,
-    home: Home = None,
-) -> None:
-    """Delete a table with its cells. Keeps the documents.
+def drop(cli: Cli, name: Name, now: Now = False, yes: Yes = False) -> None:
+    """Move a table and its cells to the bin. The documents are kept.
 
     Example: candor table drop reports
     """
-    tables = make_candor(home).tables
-    table = tables.store.get(name)
+    candor = cli.make_candor()
+    table = candor.tables.store.get(name)
     if not yes:
         typer.confirm(f"Delete the table {name!r} with its cells?", abort=True, err=True)
-    tables.store.delete(table.name)
-    print_result({"removed": name}, f"Deleted {name}.", as_json)
+    candor.bin.delete_table(table, now=now)
+    cli.print_result({"removed": name}, deleted(candor, name, now=now))
 
 
 def _read_columns(written: list[str]) -> tuple[Column, ...]:
@@ -266,7 +248,7 @@ def _read_columns(written: list[str]) -> tuple[Column, ...]:
         raise UsageError(f"Invalid column: {fault_list(error)}.") from error
 
 
-def _fill(candor: Candor, table: Table, request: FillRequest, as_json: bool) -> None:
+def _fill(candor: Candor, table: Table, request: FillRequest, cli: Cli) -> None:
     """Fill the table in this process, with a line for each call."""
     import asyncio
 
@@ -286,7 +268,7 @@ def _fill(candor: Candor, table: Table, request: FillRequest, as_json: bool) -> 
             print_message(f"candor: stopped. `candor table fill {table.name}` goes on.")
             raise
     grid = candor.tables.grid(table)
-    if as_json:
+    if cli.as_json:
         print_json(grid)
     else:
         show_grid(make_console(), grid)

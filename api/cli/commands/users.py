@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import (
-    Home,
-    Json,
-    command_group,
-    make_candor,
-    parse_rights,
-    print_list,
-    print_result,
-    print_text,
-    show_rights,
-    valid_request,
-)
+from api.cli.common import Cli, command_group, parse_rights, print_text, show_rights, valid_request
 
 if TYPE_CHECKING:
     from api.auth.users import UserChange
@@ -34,9 +23,7 @@ Email = Annotated[str, typer.Option("--email", help="Address that finds the user
 
 
 @app.command("add")
-def add(
-    name: Name, right: Rights = None, group: Groups = None, email: Email = "", as_json: Json = False, home: Home = None
-) -> None:
+def add(cli: Cli, name: Name, right: Rights = None, group: Groups = None, email: Email = "") -> None:
     """Add a user. Invite them next, unless they sign in over OIDC or a proxy.
 
     Example: candor users add ada --right papers=write --group Editors
@@ -44,33 +31,33 @@ def add(
     from api.auth.users import NewUser
 
     new = valid_request(NewUser, name=name, rights=parse_rights(right or ()), groups=group or (), email=email or None)
-    print_result(make_candor(home).users.add(new), f"Added {name}. Next: candor users invite {name}", as_json)
+    cli.print_result(cli.make_candor().users.add(new), f"Added {name}. Next: candor users invite {name}")
 
 
 @app.command("invite")
-def invite(name: Name, as_json: Json = False, home: Home = None) -> None:
+def invite(cli: Cli, name: Name) -> None:
     """Print a link with which a user chooses a password, once, within 7 days. Use it for a forgotten password, too.
 
     Example: candor users invite ada
     """
     from api.auth.sessions import TokenKind
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     token = candor.callers.sessions.start(candor.users.named(name).id, TokenKind.INVITATION)
     service = candor.settings.service
     link = f"{service.address(f'http://{service.host}:{service.port}')}/#/invitation/{token}"
-    print_result({"link": link}, f"Send this link to {name}:", as_json)
-    if not as_json:
+    cli.print_result({"link": link}, f"Send this link to {name}:")
+    if not cli.as_json:
         print_text(link)
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List the users, by name.
 
     Example: candor users
     """
-    found = make_candor(home).users.list()
+    found = cli.make_candor().users.list()
     rows = [
         (
             user.name,
@@ -81,13 +68,11 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
         )
         for user in found
     ]
-    print_list(found, ("name", "own rights", "groups", "state", "e-mail"), rows, as_json)
+    cli.print_list(found, ("name", "own rights", "groups", "state", "e-mail"), rows)
 
 
 @app.command("set")
-def change(
-    name: Name, right: Rights = None, group: Groups = None, email: Email = "", as_json: Json = False, home: Home = None
-) -> None:
+def change(cli: Cli, name: Name, right: Rights = None, group: Groups = None, email: Email = "") -> None:
     """Replace a user's own rights, groups or e-mail address. Options that are not given change nothing.
 
     Example: candor users set ada --right papers=read --group Readers
@@ -96,15 +81,12 @@ def change(
 
     rights = parse_rights(right) if right else None
     changes = valid_request(UserChange, rights=rights, groups=group or None, email=email or None)
-    _change(name, changes, f"Changed {name}.", as_json, home)
+    _change(name, changes, f"Changed {name}.", cli)
 
 
 @app.command("disable")
 def disable(
-    name: Name,
-    undo: Annotated[bool, typer.Option("--undo", help="Enable the user again.")] = False,
-    as_json: Json = False,
-    home: Home = None,
+    cli: Cli, name: Name, undo: Annotated[bool, typer.Option("--undo", help="Enable the user again.")] = False
 ) -> None:
     """Disable a user. Sessions, invitations and keys of the user end at once.
 
@@ -112,26 +94,25 @@ def disable(
     """
     from api.auth.users import UserChange
 
-    _change(name, UserChange(disabled=not undo), f"{'Enabled' if undo else 'Disabled'} {name}.", as_json, home)
+    _change(name, UserChange(disabled=not undo), f"{'Enabled' if undo else 'Disabled'} {name}.", cli)
 
 
 @app.command("groups")
-def groups(as_json: Json = False, home: Home = None) -> None:
+def groups(cli: Cli) -> None:
     """List the groups with their rights.
 
     Example: candor users groups
     """
-    found = make_candor(home).users.groups()
-    print_list(found, ("group", "rights"), [(each.name, show_rights(each.rights)) for each in found], as_json)
+    found = cli.make_candor().users.groups()
+    cli.print_list(found, ("group", "rights"), [(each.name, show_rights(each.rights)) for each in found])
 
 
 @app.command("group")
 def set_group(
+    cli: Cli,
     name: Annotated[str, typer.Argument(help="Name of the group.")],
     right: Rights = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the group.")] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Add a group, or replace its rights. The rights of its members change at once.
 
@@ -139,14 +120,14 @@ def set_group(
     """
     from api.auth.users import Group
 
-    users, group = make_candor(home).users, valid_request(Group, name=name, rights=parse_rights(right or ()))
+    users, group = cli.make_candor().users, valid_request(Group, name=name, rights=parse_rights(right or ()))
     if delete:
         users.delete_group(name)
     else:
         users.set_group(group)
-    print_result(group, f"{'Deleted' if delete else 'Set'} the group {name}.", as_json)
+    cli.print_result(group, f"{'Deleted' if delete else 'Set'} the group {name}.")
 
 
-def _change(name: str, changes: UserChange, told: str, as_json: bool, home: Home) -> None:
-    users = make_candor(home).users
-    print_result(users.change(users.named(name).id, changes), told, as_json)
+def _change(name: str, changes: UserChange, told: str, cli: Cli) -> None:
+    users = cli.make_candor().users
+    cli.print_result(users.change(users.named(name).id, changes), told)

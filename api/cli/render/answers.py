@@ -1,7 +1,5 @@
 """Prints answers with their evidence."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

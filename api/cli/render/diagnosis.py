@@ -1,7 +1,5 @@
 """Prints the result of ``candor doctor``, and the audit log."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

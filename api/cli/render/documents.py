@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import excerpt_around, show_list, show_paragraph, show_table
 from api.services.documents.collections import CollectionInfo
-from api.services.documents.differences import Differences
+from api.services.documents.differences import Change, Differences
 from api.services.documents.search import WordCounts
-from api.services.tables.export import headings
-from api.services.tables.tables import FillProgress
 from base.counts import count
 from ingest.fields import fields_text
-from ingest.ledger.records import DocumentRecord, DocumentState
+from ingest.ledger.records import STARTED, DocumentRecord, DocumentState
 from multi_agent.prompts.show_passages import show_location, show_pages
 from multi_agent.tables.values import Cell, CellStatus, Grid, TableRow
 from multi_agent.values.versions import left_out
 from vectorstore.models import Hit
+
+if TYPE_CHECKING:
+    from api.services.tables.tables import FillProgress
 
 _TIMES = ("modified", "read_at", "updated_at")
 
@@ -54,9 +56,7 @@ def show_differences(console: Console, found: Differences) -> None:
         how = f"{each.kind}{', moved' if each.moved and each.kind != 'moved' else ''}{renamed}"
         console.print(Text(f"{each.heading or '(before the first heading)'} ({how})", style="bold"), soft_wrap=True)
         for change in each.changes:
-            for sign, text, page in (("-", change.old, change.old_page), ("+", change.new, change.new_page)):
-                if text:
-                    show_paragraph(console, f"{sign} {text}{f' (p. {page})' if page else ''}")
+            _show_sides(console, change)
             if change.numbers:
                 numbers = "; ".join(f"{old or 'none'} → {new or 'none'}" for old, new in change.numbers)
                 show_paragraph(console, f"  numbers: {numbers}")
@@ -69,6 +69,24 @@ def show_differences(console: Console, found: Differences) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def show_meanings(console: Console, found: Differences) -> None:
+    """Print each explanation with the changes that it cites, and the explanations that were not kept."""
+    if not found.meanings:
+        console.print("The model names no change of meaning.")
+    for each in found.meanings:
+        console.print(Text(f"\n{each.text}", style="bold"), soft_wrap=True)
+        show_paragraph(console, f"{each.heading}. {each.checked}")
+        for change in each.changes:
+            _show_sides(console, change)
+    show_list(console, "Not kept, because the changes do not state it", found.not_kept)
+
+
+def _show_sides(console: Console, change: Change) -> None:
+    for sign, text, page in (("-", change.old, change.old_page), ("+", change.new, change.new_page)):
+        if text:
+            show_paragraph(console, f"{sign} {text}{f' (p. {page})' if page else ''}")
 
 
 def show_documents(console: Console, documents: Sequence[DocumentRecord], *, with_warnings: bool = False) -> None:
@@ -113,9 +131,11 @@ def show_document(console: Console, document: DocumentRecord) -> None:
     fields |= {name: _date(getattr(document, name)) for name in _TIMES if fields[name]}
     fields["seconds"] = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in document.seconds.items())
     fields |= {"tags": ", ".join(document.tags), "type": document.type, "dated": str(document.dated or "")}
-    fields["fields"] = fields_text(document.fields)
+    fields |= {"fields": fields_text(document.fields), "metadata": fields_text(document.metadata)}
+    stage = document.stage.value if document.state in STARTED else ""
+    fields |= {"warnings": " ".join(document.warnings), "stage": stage}
     for name, value in fields.items():
-        if value not in ("", {}, [], None):
+        if value not in ("", None):
             console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)
     for name, fact in document.facts.items():
         where = f"{fact.source.value}, {show_pages((fact.page,))}" if fact.page else fact.source.value
@@ -131,6 +151,8 @@ def _date(time: datetime | float) -> str:
 
 def show_grid(console: Console, grid: Grid, *, quotes: bool = False) -> None:
     """Print the rows and, with ``quotes``, what each cell rests on."""
+    from api.services.tables.export import headings
+
     columns = [column.name for column in grid.table.columns]
     rows = [[row.name, *(_show(row, name) for name in columns)] for row in grid.rows]
     show_table(console, headings(grid), rows)

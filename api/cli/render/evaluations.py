@@ -1,7 +1,5 @@
 """Evaluations: figures, comparisons, and live progress."""
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Prints events of a run. ``candor trace`` prints all events, ``candor ask -v`` the main ones as live progress."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Prints lists of runs, and plans."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """A console that is safe for untrusted text; paragraphs, lists and tables, for all renderers."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Sequence

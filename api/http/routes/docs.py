@@ -1,7 +1,5 @@
 """The documentation of the REST API in Swagger UI, without files from other hosts."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 

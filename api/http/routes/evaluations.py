@@ -1,7 +1,5 @@
 """Evaluations, which ask a question set of a collection and measure and compare the answers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from statistics import fmean

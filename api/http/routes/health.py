@@ -1,7 +1,5 @@
 """Liveness and readiness."""
 
-from __future__ import annotations
-
 import asyncio
 
 from fastapi import Response

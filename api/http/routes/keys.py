@@ -1,7 +1,5 @@
 """API keys, and the caller's own identity."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Body, Path
@@ -10,7 +8,7 @@ from pydantic import Field
 from api.auth.keys import Key, KeyRequest, NewKey
 from api.auth.permissions import Caller, Limits, Right
 from api.errors import KeyNotFound
-from api.http.deps import CandorDep, CurrentCaller
+from api.http.deps import CandorDep, CurrentCaller, Now
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.research.runs import find_run
@@ -89,12 +87,16 @@ def add(candor: CandorDep, caller: CurrentCaller, key: Annotated[KeyRequest, Bod
 
 
 @router.delete("/keys/{key}", responses=problem_responses(404, 422, 503))
-def revoke(candor: CandorDep, caller: CurrentCaller, key: KeyId) -> Key:
-    """Revoke a key. It stays in the list, so that the audit log can name it."""
+def revoke(candor: CandorDep, caller: CurrentCaller, key: KeyId, now: Now = False) -> Key:
+    """Revoke a key. It stays in the list, so that the audit log can name it. A restore makes it valid again.
+
+    With `now`, its secret is erased, and nobody can restore it.
+    """
     own = _own_user(caller)
-    if own and candor.keys.get(key).user_id != own:
+    found = candor.keys.get(key)
+    if own and found.user_id != own:
         raise KeyNotFound(f"There is no key {key!r}.")
-    return candor.keys.revoke(key)
+    return candor.bin.delete_key(found, caller, now=now)
 
 
 def _own_user(caller: Caller) -> str | None:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from api.auth.limits import require_tokens
 from api.auth.permissions import Right
-from api.http.deps import CandorDep, CollectionsField, CurrentCaller, PartsDep
+from api.http.deps import CandorDep, CollectionsField, CurrentCaller, Now, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.jobs.handlers import TableJobSpec, free_fill_id
@@ -138,8 +138,8 @@ def export_table(
 
 
 @router.delete("/{table}", status_code=204, responses=problem_responses(403, 404, 422, 503))
-async def remove(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, table: Name) -> None:
-    """Delete a table that is not being filled, with its cells. Needs the right 'write'."""
+async def remove(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, table: Name, now: Now = False) -> None:
+    """Move a table and its cells to the bin, unless it is being filled. Requires the right 'write'."""
     found = await asyncio.to_thread(candor.tables.find, table, caller, Right.WRITE)
     await free_fill_id(parts.jobs, found)  # raises UsageError while a job is active
-    await asyncio.to_thread(candor.tables.store.delete, found.name)
+    await asyncio.to_thread(candor.bin.delete_table, found, caller, now=now)

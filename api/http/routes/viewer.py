@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
@@ -23,4 +24,4 @@ def page() -> FileResponse:
 
 def mount(app: FastAPI) -> None:
     """Serve the page's files under /viewer."""
-    app.mount("/viewer", StaticFiles(directory=FOLDER))
+    app.mount("/viewer", GZipMiddleware(StaticFiles(directory=FOLDER)))

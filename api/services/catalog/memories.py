@@ -1,7 +1,5 @@
 """Memories of a caller, which are the caller's preferences and conversations and the shared how-to notes."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from api.auth.permissions import Caller

@@ -3,8 +3,6 @@
 All requests share one handle of a collection, and its connections to the search process (``vectorstore/remote/``).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -15,9 +15,11 @@ from pydantic import Field
 
 from api.auth.permissions import ALL_COLLECTIONS, Caller, Right
 from api.errors import CollectionNotNamed
+from api.services.documents.selection import require_kept
+from base.bin import places
 from base.counts import count
 from base.models import FrozenModel
-from ingest.ledger.records import DocumentState
+from ingest.ledger.records import Count, DocumentState
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost, RecordsLost
 from vectorstore.models import SEPARATOR, CollectionSpec, UnreadableCollection, names_in, select
@@ -75,7 +77,7 @@ class Collections:
     embedding_model: str
     load_embedder: Callable[[], QueryEmbedder | None]
     draw_page: Callable[[str, Chunk, int], bytes]
-    suggestions: Suggestions
+    suggestions: Callable[[], Suggestions]
     reranker: Reranker | None = None
 
     def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
@@ -103,15 +105,26 @@ class Collections:
         """
         resolved = self.resolve(name, among=caller.readable)
         caller.require(right, resolved)
+        self.require_kept(resolved)
         return resolved
+
+    def require_kept(self, selection: str) -> None:
+        """Raise InBin if a collection of the selection is in the bin."""
+        require_kept(self.engine, selection)
+
+    def counts(self) -> dict[str, dict[DocumentState, Count]]:
+        """Count documents and chunks by collection and state, without deleted collections."""
+        hidden = places(self.engine)
+        return {name: states for name, states in self.ledger.counts().items() if name not in hidden}
 
     def require(self, name: str) -> CollectionSpec:
         """Return the specification of an existing collection.
 
-        Raises UsageError for several collections, CollectionNotFound, PassagesLost, StoreUnavailable.
+        Raises UsageError for several collections, InBin, CollectionNotFound, PassagesLost, StoreUnavailable.
         """
         if SEPARATOR in name:
             raise CollectionNotNamed(f"This takes one collection, not {' and '.join(names_in(name))}.")
+        self.require_kept(name)
         if spec := self._find(name):
             return spec
         if lost := self.ledger.indexed(name).documents:
@@ -123,7 +136,7 @@ class Collections:
         try:
             self.require(name)
         except (CollectionNotFound, PassagesLost):
-            if name not in self.ledger.counts():
+            if name not in self.counts():
                 raise
 
     def alias_of(self, name: str, *, any_model: bool = False) -> str:
@@ -159,11 +172,14 @@ class Collections:
             yield self.library(selection, opened)
 
     @contextmanager
-    def change(self, name: str) -> Iterator[Collection]:
-        """Open a collection with all its versions under its lock. Raises StoreError, IngestError."""
+    def change(self, name: str, opened: Collection | None = None) -> Iterator[Collection]:
+        """Open a collection with all its versions under its lock, or lock the one that this process has open.
+
+        Raises InBin, StoreError, IngestError.
+        """
         self.require(name)
-        with self.lock(name), self.store.open(self.aliases.resolve(name)) as collection:
-            yield collection
+        with self.lock(name), ExitStack() as stack:
+            yield opened or stack.enter_context(self.store.open(self.aliases.resolve(name)))
 
     def lock(self, name: str) -> AbstractContextManager[IngestLock]:
         """Return the lock that a process needs to change the collection. Entering it raises IngestUnderWay.
@@ -226,6 +242,7 @@ class Collections:
         """Return the searchable or unread documents of collections. With several, names begin with the collection."""
         from api.services.research.library import list_catalogue
 
+        self.require_kept(selection)
         names = names_in(selection)
         if len(names) == 1:
             return list_catalogue(self.ledger, selection, unread=unread)
@@ -243,7 +260,6 @@ class Collections:
         """
         from ingest.pipeline.reembed import drop_replaced
 
-        self.require_known(name)
         with self.lock(name):
             release()
             drop_replaced(name, self.store, self.ledger, self.aliases)
@@ -251,9 +267,34 @@ class Collections:
             with suppress(CollectionNotFound):  # the store has lost it
                 self.store.drop(stored_name)
             self.ledger.forget(name)
-            self.suggestions.forget(name)
+            self.suggestions().forget(name)
             self.aliases.forget(stored_name)
             self.uploads.drop(name)
+
+    def purge(self, name: str) -> int:
+        """Erase the text of removed documents from the files of the store and the database.
+
+        Returns the number of passages that remain. They are copied with their vectors into a new stored collection. The
+        text of documents in the bin is kept.
+        Raises UsageError, StoreError, IngestError.
+        """
+        from api.services.move.collections import copy_collection
+        from api.storage.release import release_space
+        from ingest.ledger.versions import delete_hidden_chunks
+        from ingest.pipeline.reembed import drop_replaced, open_successor
+
+        spec = self.require(name)
+        with self.lock(name):
+            drop_replaced(name, self.store, self.ledger, self.aliases)  # including the copy of an interrupted purge
+            with self.store.open(spec.name) as source:
+                delete_hidden_chunks(source, self.ledger, name)
+                successor = spec.model_copy(update={"name": name})
+                with open_successor(successor, self.store, self.aliases) as copy:
+                    copied = copy_collection(source, copy, lambda *_: None)
+            self.aliases.promote(name)  # also deletes the digests of texts
+            drop_replaced(name, self.store, self.ledger, self.aliases)
+        release_space(self.engine, rewrite=True)
+        return copied
 
     def adopt(self, name: str) -> None:
         """Make the database of this process the owner of a collection on a server. Raises StoreError."""
@@ -268,24 +309,29 @@ class Collections:
 
     def specs(self) -> dict[str, CollectionSpec | UnreadableCollection | None]:
         """Return the live version of every collection by name; None for a collection that the store has lost."""
+        return self._specs(self.counts())
+
+    def _specs(
+        self, counted: Mapping[str, Mapping[DocumentState, Count]]
+    ) -> dict[str, CollectionSpec | UnreadableCollection | None]:
         stored = {spec.collection: spec for spec in self.list()}
-        counted = self.ledger.counts().items()
-        listed = [name for name, states in counted if any(each.chunks for each in states.values())]
+        listed = [name for name, states in counted.items() if any(each.chunks for each in states.values())]
         return {name: stored.get(name) for name in sorted({*stored, *listed})}
 
     def overview(self) -> Iterator[CollectionInfo]:
         """Yield all collections by name, with the number of their documents and passages."""
-        counted = self.ledger.counts()
-        for name, found in self.specs().items():
+        counted = self.counts()
+        for name, found in self._specs(counted).items():
             spec = found if isinstance(found, CollectionSpec) else None
-            indexed, failed = self.ledger.indexed(name), counted.get(name, {}).get(DocumentState.FAILED)
+            states = counted.get(name, {})
+            failed = states.get(DocumentState.FAILED)
             yield CollectionInfo(
                 name=name,
                 embedding_model=spec and spec.embedding_model,
                 dimension=spec and spec.dimension,
                 chunking=spec and spec.chunking,
-                documents=indexed.documents,
-                chunks=indexed.chunks,
+                documents=sum(each.searchable for each in states.values()),
+                chunks=sum(each.chunks for each in states.values()),
                 failed=failed.documents if failed else 0,
                 lost=found is None,
                 unreadable=found.reason if isinstance(found, UnreadableCollection) else "",
@@ -293,7 +339,7 @@ class Collections:
 
     def searchable(self) -> list[str]:
         """Return the names of the collections that have documents and use the configured embedding model."""
-        counted = self.ledger.counts()
+        counted = self.counts()
         return [
             spec.collection
             for spec in self.list()
@@ -308,5 +354,9 @@ class Collections:
 
     def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the live version of every collection. Those that cannot be read are listed with the reason."""
-        live = self.aliases.live()
-        return [spec for spec in self.store.list() if spec.name == live.get(spec.collection, spec.collection)]
+        live, hidden = self.aliases.live(), places(self.engine)
+        return [
+            spec
+            for spec in self.store.list()
+            if spec.name == live.get(spec.collection, spec.collection) and spec.collection not in hidden
+        ]

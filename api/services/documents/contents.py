@@ -1,7 +1,5 @@
 """Reads parts of a document's text, finds a text in it, and lists its passages."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Sequence

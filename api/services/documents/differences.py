@@ -1,17 +1,15 @@
 """Compares two documents section by section, without a model.
 
 Sections belong together by their heading, or else by what they say. Their sentences, list entries and table rows are
-compared with difflib.
+compared with difflib. ``meaning.py`` asks a model what the changes mean.
 """
-
-from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -21,6 +19,8 @@ from ingest.ledger.records import DocumentText
 from vectorstore.text.sentences import units_in
 
 Kind = Literal["added", "removed", "changed"]
+Span = tuple[int, int]
+"""Start and end offsets in the parsed text of the document."""
 _ALIKE = 0.5
 """The least share of common words of two sentences, or of two sections with different headings, that are a pair."""
 _AHEAD = 50
@@ -39,6 +39,8 @@ class Change(FrozenModel):
     new: str = ""
     old_page: int | None = None
     new_page: int | None = None
+    old_span: Span | None = None
+    new_span: Span | None = None
     numbers: tuple[tuple[str, str], ...] = Field(
         default=(), description="Pairs of the old and the new number. Empty for a number that only one of them has."
     )
@@ -54,19 +56,39 @@ class SectionDifference(FrozenModel):
     changes: tuple[Change, ...] = ()
 
 
+class Meaning(FrozenModel):
+    """An explanation of changes, written by a model that read only these changes."""
+
+    text: str
+    checked: str = Field(description="How the text was checked against the words of both sides.")
+    heading: str
+    changes: tuple[Change, ...] = Field(min_length=1, description="The changes that it cites.")
+
+
 class Differences(FrozenModel):
     """What an old document and a new one do not have in common."""
 
     old: str
     new: str
+    old_id: str = ""
+    new_id: str = ""
     sections: tuple[SectionDifference, ...] = Field(description="In the order of the new document, removed ones last.")
     unchanged: int = Field(description="Number of sections that are the same.")
     warnings: tuple[str, ...] = Field(default=(), description="What was not read of the documents, with their names.")
+    meanings: tuple[Meaning, ...] = Field(default=(), description="Empty if no model was asked.")
+    not_kept: tuple[str, ...] = Field(default=(), description="Explanations that the cited changes do not support.")
 
 
 class _Unit(NamedTuple):
     text: str
     page: int | None
+    span: Span
+
+    def old(self) -> dict[str, Any]:
+        return {"old": self.text, "old_page": self.page, "old_span": self.span}
+
+    def new(self) -> dict[str, Any]:
+        return {"new": self.text, "new_page": self.page, "new_span": self.span}
 
 
 class _Section(NamedTuple):
@@ -134,7 +156,7 @@ def _sections(text: DocumentText) -> list[_Section]:
         for start, end in units_in(words, block.start, code=block.kind is BlockKind.CODE):
             while page and page.end <= start:
                 page = next(pages)
-            unit = _Unit(" ".join(text.text[start:end].split()), page.number if page else None)
+            unit = _Unit(" ".join(text.text[start:end].split()), page.number if page else None, (start, end))
             sections[-1].units.append(unit)
     following = [*sections[1:], _Section((), [])]
     return [
@@ -191,18 +213,17 @@ def _replaced(old: Sequence[_Unit], new: Sequence[_Unit]) -> Iterator[Change]:
         words, ahead = _words(unit.text), range(done, min(done + _AHEAD, len(old)))
         likeness, at = max(((_likeness(known[place], words), -place) for place in ahead), default=(0.0, 0))
         if likeness < _ALIKE:
-            yield Change(kind="added", new=unit.text, new_page=unit.page)
+            yield Change(kind="added", **unit.new())
             continue
         yield from _removed(old[done:-at])
         earlier, done = old[-at], 1 - at
-        pages = {"old_page": earlier.page, "new_page": unit.page}
         numbers = tuple(_numbers(earlier.text, unit.text))
-        yield Change(kind="changed", old=earlier.text, new=unit.text, **pages, numbers=numbers)
+        yield Change(kind="changed", **earlier.old(), **unit.new(), numbers=numbers)
     yield from _removed(old[done:])
 
 
 def _removed(units: Sequence[_Unit]) -> Iterator[Change]:
-    return (Change(kind="removed", old=unit.text, old_page=unit.page) for unit in units)
+    return (Change(kind="removed", **unit.old()) for unit in units)
 
 
 def _numbers(old: str, new: str) -> Iterator[tuple[str, str]]:
@@ -225,5 +246,5 @@ def _alone(kind: Kind, section: _Section) -> SectionDifference:
     if kind == "removed":
         changes = tuple(_removed(section.units))
     else:
-        changes = tuple(Change(kind="added", new=unit.text, new_page=unit.page) for unit in section.units)
+        changes = tuple(Change(kind="added", **unit.new()) for unit in section.units)
     return SectionDifference(kind=kind, heading=section.heading, changes=changes)

@@ -1,7 +1,5 @@
 """Finds the facts of documents with the default language model during an ingest."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Literal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ class Documents:
         before, after = self.find(old, collection), self.find(new, collection)
         found = compare_texts(self.text(before), self.text(after), before.name, after.name)
         warnings = tuple(f"{each.name}: {text}" for each in (before, after) for text in each.warnings)
-        return found.model_copy(update={"warnings": warnings})
+        return found.model_copy(update={"warnings": warnings, "old_id": before.id, "new_id": after.id})
 
     def version_before(self, document: DocumentRecord, library: Library) -> DocumentRecord:
         """Return the version before a document of a library. Raises UsageError if none is found, StoreError."""
@@ -97,28 +97,53 @@ class Documents:
             raise UsageError(f"{found.name!r} or its metadata states the tag {stated[0]!r}. Change it there.")
         return changed
 
-    def remove(self, reference: str, collection: str | None) -> DocumentRecord:
-        """Remove a document and return its last record. Raises UsageError, IngestError, StoreError."""
-        found = self.find(reference, collection)
-        with self._collections.change(found.collection) as opened:
-            self._remove(opened, found)
-        return found
+    def remove(
+        self, found: DocumentRecord, opened: Collection | None = None, put: Callable[[], str] | None = None
+    ) -> None:
+        """Remove a document, its members if it is an archive, and its file if it was uploaded.
 
-    def remove_from(self, opened: Collection, found: DocumentRecord) -> None:
-        """Remove a document from a collection that this process has open. Raises IngestError, StoreError."""
-        with self._collections.lock(found.collection):
-            self._remove(opened, found)
-
-    def _remove(self, opened: Collection, found: DocumentRecord) -> None:
-        """Remove a document, its members if it is an archive, and its file if it was uploaded."""
+        ``put`` adds a bin entry and returns its id; the entry then holds what was removed. Without ``put``, it is
+        deleted permanently. ``opened`` is the collection, if this process has it open. Raises IngestError, StoreError.
+        """
         from ingest.ledger.versions import remove_documents
 
-        members = self._ledger.members(found.collection, found.path)
-        remove_documents(opened, self._ledger, members, "removed by a user together with its container")
-        remove_documents(opened, self._ledger, [found], "removed by hand")
-        path = Path(found.path)
-        if not found.container and self._uploads.holds(found.collection, path):
-            self._uploads.remove(path)
+        with self._collections.change(found.collection, opened) as changed:
+            there = self._ledger.get(found.collection, found.id)
+            if there is None or there.state is DocumentState.REMOVED:
+                raise DocumentNotFound(f"{found.name!r} was removed from the collection {found.collection!r} already.")
+            members = self._ledger.members(found.collection, found.path)
+            place = put() if put else ""
+            if place:
+                self._ledger.keep(found.collection, [found, *members], place)
+            remove_documents(changed, self._ledger, members, "removed by a user together with its container")
+            remove_documents(changed, self._ledger, [found], "removed by hand")
+            if self.is_uploaded(found):
+                self._uploads.remove(Path(found.path), place)
+
+    def restore(self, collection: str, document: str, place: str) -> bool:
+        """Restore a document from the bin entry ``place``. Return whether its passages have to be embedded again.
+
+        Raises InBin, IngestError, and UsageError if the document is there again.
+        """
+        self._collections.require_kept(collection)
+        with self._collections.lock(collection):
+            there = self._ledger.get(collection, document)
+            if there and there.state is not DocumentState.REMOVED:
+                raise UsageError(f"{there.name!r} is in the collection {collection!r} again. Remove it there first.")
+            if kept := self._ledger.get(place, document):
+                self._uploads.restore(Path(kept.path), place)
+            had_passages = self._ledger.restore(collection, place)
+        self._uploads.forget(place)
+        return had_passages
+
+    def forget(self, place: str) -> None:
+        """Delete what the bin entry ``place`` holds, permanently."""
+        self._ledger.forget(place)
+        self._uploads.forget(place)
+
+    def is_uploaded(self, found: DocumentRecord) -> bool:
+        """Return whether the file of a document was uploaded, so that Candor owns it."""
+        return not found.container and self._uploads.holds(found.collection, Path(found.path))
 
     def _existing(self, collection: str | None) -> str:
         name = self._collections.resolve(collection)

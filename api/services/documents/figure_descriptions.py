@@ -1,7 +1,5 @@
 """Describes the figures of pages with the default language model during an ingest."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.services.documents.default_model import DefaultModel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from api.errors import SettingsError, UsageError
+from api.services.documents.selection import require_kept
 from api.services.documents.sources import Sources, require_web_addresses
 from api.settings import Settings
 from ingest.errors import NothingToIngest
@@ -23,7 +24,8 @@ from ingest.ledger.records import DocumentState, Stage
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
 from ingest.pipeline.tally import IngestReport, Progress
 from vectorstore.errors import CollectionLocked
-from vectorstore.models import NAME, CollectionSpec, FieldValue
+from vectorstore.models import NAME, CollectionSpec
+from vectorstore.text.languages import unknown_note
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -109,6 +111,7 @@ class IngestService:
         from ingest.parser import load_parser
         from ingest.pipeline.lost_passages import find_difference
 
+        require_kept(self.engine, request.collection)
         tag_names(request.tags)
         given_fields(request.meta.items())
         self._new_spec(request.collection, self._create_chunker())
@@ -138,6 +141,7 @@ class IngestService:
         from ingest.pipeline.outcomes import found_record
 
         name = spec.collection
+        require_kept(self.engine, name)
         entries = discover(spec.paths, self._home, self.uploads.folder(name), self.boundary(name))
         found = [each for each in entries if isinstance(each, FoundFile)]
         known = self.ledger.snapshot(name, [each.document for each in found])
@@ -196,6 +200,7 @@ class IngestService:
         from ingest.pipeline.web_address import AddressedParser
 
         with ingest_lock(self.engine, request.collection) as lock, ExitStack() as kept:
+            require_kept(self.engine, request.collection)
             reporter = Tally(0, progress)
             fetched = self.sources.fetch(
                 request, lambda address: reporter.report_progress(address, Stage.READING), cancelled
@@ -246,7 +251,8 @@ class IngestService:
                     report = repair(report, collection, self.ledger, documents, progress, cancelled)
                 if not (report.cancelled or open_collection):
                     collection.optimize(on_index, cancelled)
-                return fetched.complete(report)
+                note = unknown_note(collection.languages(exact=False), self._embedder.languages)
+                return fetched.complete(report.model_copy(update={"search_note": note}))
 
     def _prepare(self, request: IngestRequest, within: Boundary | None) -> _PreparedIngest:
         """Walk the files, read the ledger and check the embedding model, each once."""
@@ -375,20 +381,6 @@ class IngestService:
             max_text_mb=settings.max_text_mb,
             cancelled=cancelled,
         )
-
-
-def named_values(written: Iterable[str]) -> dict[str, FieldValue]:
-    """Return the values of texts such as ``project=Orion``, by name. Several values of a name are a list.
-
-    Raises UsageError.
-    """
-    found: dict[str, list[str]] = {}
-    for each in written:
-        name, equals, value = each.partition("=")
-        if not name.strip() or not equals:
-            raise UsageError(f"Metadata must be NAME=VALUE, such as project=Orion, not {each!r}.")
-        found.setdefault(name.strip(), []).append(value)
-    return {name: tuple(values) if len(values) > 1 else values[0] for name, values in found.items()}
 
 
 def run_ingest_job(

@@ -1,7 +1,5 @@
 """Opens the original file of a document, if it has not changed since it was ingested."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

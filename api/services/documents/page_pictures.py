@@ -1,7 +1,5 @@
 """Draws pictures of pages for models, without marks and in a size that models can read."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Shows pages of documents as pictures with marked text. Caches the latest pictures in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections import OrderedDict

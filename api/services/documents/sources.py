@@ -108,7 +108,6 @@ class Sources:
                 f"Collection {added.collection!r} has a source or a folder {added.name!r}. Choose another name."
             )
         self._open(added)
-        self._rules(added)
         self.table.put(added)
         return added
 
@@ -152,7 +151,7 @@ class Sources:
         for url in request.urls:
             known = {url: kept[url]} if url in kept else {}
             try:
-                self._store(self._web(url, WebOptions(depth=0)), "", known, None, fetched, report, cancelled)
+                self._store(self._web(url, WebOptions(depth=0)), "", known, _keep, fetched, report, cancelled)
             except SourceFailed as error:  # the other addresses are still fetched
                 fetched.fail(url, str(error))
         if fetched.failed and not (fetched.paths or request.paths):
@@ -167,7 +166,7 @@ class Sources:
         folder = self._folder(source)
         fetched, known = Fetched(request), self._known(folder)
         try:
-            self._store(self._open(source), source.name, known, self._rules(source), fetched, report, cancelled)
+            self._store(self._open(source), source.name, known, self._judge(source), fetched, report, cancelled)
             if not (fetched.paths or cancelled()):
                 why = fetched.failed[0].reason if fetched.failed else "Its documents of earlier syncs stay."
                 raise SourceFailed(f"The source {source.name} ({source.address}) has no document. {why}")
@@ -189,7 +188,7 @@ class Sources:
         source: Source,
         prefix: str,
         known: Mapping[str, Known],
-        rules: Rules | None,
+        judge: Callable[[str], str],
         fetched: Fetched,
         report: Callable[[str], None],
         cancelled: Callable[[], bool],
@@ -200,7 +199,7 @@ class Sources:
                 return
             report(item.address)
             old = known.get(item.address)
-            item = self._place(item, prefix, fetched, rules) if item.name else item
+            item = self._place(item, prefix, fetched, judge) if item.name else item
             if item.skipped:
                 fetched.left_out.append(SkippedFile(path=item.address, name=item.address, reason=item.skipped))
             elif old and (item.is_unchanged or item.error):
@@ -208,14 +207,12 @@ class Sources:
             if item.error:
                 fetched.fail(item.address, item.error)
 
-    def _place(self, item: Item, prefix: str, fetched: Fetched, rules: Rules | None) -> Item:
+    def _place(self, item: Item, prefix: str, fetched: Fetched, judge: Callable[[str], str]) -> Item:
         """Store the content of an item, unless a rule leaves it out. Return the item with what is wrong with it."""
-        collection = fetched.request.collection
+        if why := judge(item.name):
+            return item._replace(skipped=why)
         try:
-            written = f"{prefix}/{item.name}".lstrip("/")
-            if rules and (why := _judge(rules, self.uploads.folder(collection) / written)):
-                return item._replace(skipped=why)
-            name = safe_name(written)
+            name, collection = safe_name(f"{prefix}/{item.name}".lstrip("/")), fetched.request.collection
             path = self.uploads.keep(collection, name, item.content, item.address, item.version)
         except UsageError as error:
             return item._replace(error=str(error))
@@ -224,27 +221,23 @@ class Sources:
 
     def _open(self, source: SourceRecord) -> Source:
         """Return what reads the source. Raises UsageError for invalid options."""
-        options = self._with_keys(source.options)
+        options, judge, most = self._with_keys(source.options), self._judge(source), self._max_bytes
         if source.address.startswith(PREFIX):
             return LlamaIndexSource(source.address, options)
         if is_repository(source.address):
-            access, rules, folder = _checked(GitAccess, options), self._rules(source), self._folder(source)
-            allowed = self.settings.ingest.allow_private_addresses
-            return GitSource(
-                source.address, access, lambda name: _judge(rules, folder / name), max_bytes=self._max_bytes,
-                allow_private=allowed,
-            )  # fmt: skip
+            access, allowed = _checked(GitAccess, options), self.settings.ingest.allow_private_addresses
+            return GitSource(source.address, access, judge, max_bytes=most, allow_private=allowed)
         if is_web_address(source.address):
             return self._web(source.address, _checked(WebOptions, options))
         if source.address.startswith(SCHEMES):
-            return ImapSource(source.address, _checked(ImapOptions, options), max_bytes=self._max_bytes)
+            return ImapSource(source.address, _checked(ImapOptions, options), max_bytes=most)
         if "://" not in source.address:
             raise UsageError(
                 f"{source.address!r} is no source. Write a web address, the address of a Git repository "
                 f"({GIT}https://…) or of mail (imaps://…), one that fsspec opens (such as s3://bucket/folder), or "
                 f"{PREFIX}MODULE.CLASS. `candor ingest` reads files and folders."
             )
-        return FileSystemSource(source.address, options, max_bytes=self._max_bytes)
+        return FileSystemSource(source.address, options, judge, max_bytes=most)
 
     def _web(self, address: str, options: WebOptions) -> WebSource:
         allowed = self.settings.ingest.allow_private_addresses
@@ -259,6 +252,8 @@ class Sources:
         return {name: self._with_key(value) for name, value in options.items()}
 
     def _with_key(self, value: JsonValue) -> JsonValue:
+        if isinstance(value, list):
+            return [self._with_key(each) for each in value]
         if not isinstance(value, dict):
             return value
         name = value.get("key")
@@ -268,8 +263,16 @@ class Sources:
             raise SettingsError(f"The source needs the key {name!r}. Add it to the table [keys] of the settings.")
         return self.settings.keys[name].get_secret_value()
 
-    def _rules(self, source: SourceRecord) -> Rules:
-        return Rules.create(self._folder(source), source.exclude, source.include, (), None)
+    def _judge(self, source: SourceRecord) -> Callable[[str], str]:
+        """Return a function that takes a file name, and returns why the file is left out or an empty string."""
+        folder = self._folder(source)
+        rules = Rules.create(folder, source.exclude, source.include, (), None)
+
+        def judge(name: str) -> str:
+            why = rules.judge(Path(unicodedata.normalize("NFC", str(folder / name))), is_folder=False)
+            return f"{why.reason} ({why.rule})" if why else ""
+
+        return judge
 
     def _folder(self, source: SourceRecord) -> Path:
         return self.uploads.folder(source.collection) / source.name
@@ -295,10 +298,9 @@ def _parts(address: str) -> SplitResult:
         raise UsageError(f"{address!r} is no valid address: {error}.") from error
 
 
-def _judge(rules: Rules, path: Path) -> str:
-    """Return why the rules leave a file out, or an empty string."""
-    why = rules.judge(Path(unicodedata.normalize("NFC", str(path))), is_folder=False)
-    return f"{why.reason} ({why.rule})" if why else ""
+def _keep(_: str) -> str:
+    """Leave nothing out: a page that a person names is read."""
+    return ""
 
 
 def _checked(model: type[Options], options: Mapping[str, JsonValue]) -> Options:

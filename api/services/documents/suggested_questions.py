@@ -1,7 +1,5 @@
 """Suggested questions about a collection, which a model writes from passages of its documents."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable

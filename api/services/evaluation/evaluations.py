@@ -4,8 +4,6 @@ The runs of an evaluation are ordinary runs without plan memory. They do not sho
 not save plans, so each question is answered independently and no configuration learns from another.
 """
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import tomllib

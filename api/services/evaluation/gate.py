@@ -3,8 +3,6 @@
 Invalid conditions are rejected before the first question is asked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from operator import ge, gt, le, lt

@@ -6,6 +6,7 @@ JSON export contains the stored answer and its run.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from multi_agent.values.context import Claim, Layout
 from multi_agent.values.sources import readable
 
 UNSUPPORTED = "not supported by the evidence"
+NOT_SHOWN = "The page is not shown."
 
 _CONTROL = re.compile(r"[\ufffe\uffff]")  # not allowed in XML
 
@@ -44,6 +46,10 @@ class Format(StrEnum):
     @property
     def media_type(self) -> str:
         return _FORMATS[self][0]
+
+    @property
+    def has_pictures(self) -> bool:
+        return self in (Format.HTML, Format.DOCX, Format.PDF)
 
 
 _ENDINGS = {"markdown": Format.MARKDOWN, "htm": Format.HTML}
@@ -113,9 +119,12 @@ class Report(FrozenModel):
     sources: tuple[Source, ...]
     calculations: tuple[Calculation, ...]
     facts: tuple[tuple[str, str], ...] = Field(description="about the run: names and values")
+    pictures: Mapping[str, bytes] = Field(
+        default={}, exclude=True, description="PNG of the cited page region by mark; empty if the page cannot be shown"
+    )
 
     @classmethod
-    def of(cls, run: RunSummary | None, answer: Answer) -> Report:
+    def of(cls, run: RunSummary | None, answer: Answer, pictures: Mapping[str, bytes] | None = None) -> Report:
         """Build the report of an answer, with facts about its ``run``."""
         statements = tuple(map(_statement, answer.claims))
         return cls(
@@ -129,6 +138,7 @@ class Report(FrozenModel):
             sources=tuple(map(_source, answer.cited)),
             calculations=tuple(map(_calculation, answer.computations)),
             facts=_facts(run, answer),
+            pictures=pictures or {},
         )
 
     @property
@@ -161,29 +171,28 @@ def choose_format(named: str | None, file: str = "") -> Format:
     return Format(named) if named else by_ending or Format.MARKDOWN
 
 
-def export(run: RunSummary, answer: Answer, wanted: Format) -> Export:
-    """Export the answer to a file. The file name contains only the run id, so it is valid on every system."""
+def export(run: RunSummary, answer: Answer, wanted: Format, pictures: Mapping[str, bytes] | None = None) -> Export:
+    """Export the answer to a file. ``pictures`` are those of ``draw_regions``.
+
+    The file name contains only the run id, so it is valid on every system.
+    """
     name = f"candor-{re.sub(r'[^A-Za-z0-9_-]', '_', run.run_id)}.{wanted.value}"
-    return Export(name=name, media_type=wanted.media_type, content=_render(run, answer, wanted))
+    content = _render(run, answer, wanted, pictures)
+    return Export(name=name, media_type=wanted.media_type, content=content)
 
 
-def _render(run: RunSummary, answer: Answer, wanted: Format) -> bytes:
+def _render(run: RunSummary, answer: Answer, wanted: Format, pictures: Mapping[str, bytes] | None) -> bytes:
     """Return the content of the file: as JSON the stored values, as HTML one page without scripts or other files."""
     if wanted is Format.JSON:
         whole = {"run": run.model_dump(mode="json"), "answer": answer.model_dump(mode="json")}
         return (json.dumps(whole, ensure_ascii=False, indent=2) + "\n").encode()
+    report = Report.of(run, answer, pictures)
     if wanted is Format.HTML:  # the template escapes all text of documents and models
-        return render_page(run, answer, {})
-    render: Callable[[RunSummary, Answer], bytes] = import_module(f"api.services.exports.{_FORMATS[wanted][1]}").render
-    return render(run, answer)
-
-
-def render_page(run: RunSummary, answer: Answer, pictures: Mapping[str, str]) -> bytes:
-    """Return one HTML page without scripts or other files. ``pictures`` has pages as ``data:`` URLs by mark,
-    empty for pages that are not shown.
-    """
-    template = environment("api.services.exports", html=True).get_template("page.html.jinja")
-    return template.render(report=Report.of(run, answer), pictures=pictures).encode()
+        template = environment("api.services.exports", html=True).get_template("page.html.jinja")
+        urls = {mark: base64.b64encode(picture).decode() for mark, picture in report.pictures.items()}
+        return template.render(report=report, pictures=urls, not_shown=NOT_SHOWN).encode()
+    render: Callable[[RunSummary, Report], bytes] = import_module(f"api.services.exports.{_FORMATS[wanted][1]}").render
+    return render(run, report)
 
 
 _FORMATS = {

@@ -1,7 +1,5 @@
 """Adds an exported run to this data folder. Its basis says who imported it, because anybody can write such a file."""
 
-from __future__ import annotations
-
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,13 +1,10 @@
 """Renders an answer as Markdown. Text of documents and models is escaped."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 
 from api.services.exports.export import Calculation, Report, Statement
 from multi_agent.storage.trace import RunSummary
-from multi_agent.values.answer import Answer
 from multi_agent.values.sources import readable
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&|~#]")
@@ -15,9 +12,9 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _AT_THE_START = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 
 
-def render(run: RunSummary, answer: Answer) -> bytes:
+def render(_run: RunSummary, report: Report) -> bytes:
     """Return the report with citations such as [1] and the evidence under these numbers."""
-    return ("\n\n".join(_blocks(Report.of(run, answer))) + "\n").encode()
+    return ("\n\n".join(_blocks(report)) + "\n").encode()
 
 
 def _blocks(report: Report) -> Iterator[str]:

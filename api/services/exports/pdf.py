@@ -1,33 +1,29 @@
 """Renders an answer as a PDF with links from the marks to the evidence. ``pdf.typ`` is its layout."""
 
-from __future__ import annotations
-
 import unicodedata
 from pathlib import Path
 from typing import Any
 
 from api.errors import UsageError
-from api.services.exports.export import Report
+from api.services.exports.export import NOT_SHOWN, Report
 from base.typesetting import missing_letters, typeset
 from multi_agent.storage.trace import RunSummary
-from multi_agent.values.answer import Answer
 
 _MISSING = "□"
 _SHOWN = 10
 
 
-def render(run: RunSummary, answer: Answer) -> bytes:
+def render(run: RunSummary, report: Report) -> bytes:
     """Return the PDF. Raises UsageError if its letters cannot be shown."""
-    report = Report.of(run, answer)
+    pictures = {mark: f"{mark}.png" if picture else "" for mark, picture in report.pictures.items()}
+    files = {f"{mark}.png": picture for mark, picture in report.pictures.items() if picture}
     unknown = _unknown_symbols(report.model_dump_json())
     if unknown:
         report = Report.model_validate_json(
             report.model_dump_json().translate(dict.fromkeys(map(ord, unknown), _MISSING))
         )
-    return typeset(
-        Path(__file__).with_suffix(".typ"),
-        _data(run, report, f"{_MISSING} replaces symbols that no font on this computer has." if unknown else ""),
-    )
+    note = f"{_MISSING} replaces symbols that no font on this computer has." if unknown else ""
+    return typeset(Path(__file__).with_suffix(".typ"), _data(run, report, note) | {"pictures": pictures}, files=files)
 
 
 def _unknown_symbols(text: str) -> list[str]:
@@ -47,6 +43,7 @@ def _data(run: RunSummary, report: Report, note: str) -> dict[str, Any]:
         **report.model_dump(mode="json"),
         "shown": [source.shown for source in report.sources],
         "contents": report.contents,
+        "not_shown": NOT_SHOWN,
         "note": note,
         "date": {"year": day.year, "month": day.month, "day": day.day},
     }

@@ -1,7 +1,5 @@
 """Exports a whole run as one file and reads such files, for example to share a run or report a bug."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import zlib

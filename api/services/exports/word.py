@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from api.services.exports.export import Calculation, Report, Statement
+from api.services.exports.export import NOT_SHOWN, Calculation, Report, Statement
 from multi_agent.storage.trace import RunSummary
-from multi_agent.values.answer import Answer
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -18,10 +17,10 @@ _BULLETS = "List Bullet"
 _LISTS = {"list": _BULLETS, "numbered_list": "List Number"}
 
 
-def render(run: RunSummary, answer: Answer) -> bytes:
+def render(run: RunSummary, report: Report) -> bytes:
     import docx
 
-    report, document = Report.of(run, answer), docx.Document()
+    document = docx.Document()
     about = document.core_properties
     about.title, about.author, about.comments = report.question[:255], "Candor", f"Run {run.run_id}"
     about.created = about.modified = run.started_at.replace(tzinfo=None)
@@ -49,7 +48,14 @@ def _fill(document: Document, report: Report) -> None:
         document.add_heading(report.evidence_heading, level=2)
     for source in report.sources:
         _numbered(document, source.mark, source.where)
-        document.add_paragraph(source.shown, style="Quote")
+        quoted = document.add_paragraph(source.shown, style="Quote")
+        quoted.paragraph_format.keep_with_next = source.mark in report.pictures
+        if picture := report.pictures.get(source.mark):
+            page = document.sections[0]
+            width = (page.page_width or 0) - (page.left_margin or 0) - (page.right_margin or 0)
+            document.add_picture(BytesIO(picture), width=width)
+        elif source.mark in report.pictures:
+            document.add_paragraph(NOT_SHOWN)
     if report.calculations:
         document.add_heading("Computations", level=2)
     for calculation in report.calculations:

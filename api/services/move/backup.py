@@ -131,8 +131,8 @@ def _copy_collections(
 ) -> dict[str, int]:
     copied = {}
     for spec in specs:
-        with store.open(spec.name) as source:
-            copied[spec.name] = copy_collection(source, target, on(spec.name))
+        with store.open(spec.name) as source, target.create(spec) as copy:
+            copied[spec.name] = copy_collection(source, copy, on(spec.name))
     return copied
 
 

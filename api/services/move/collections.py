@@ -1,7 +1,5 @@
 """Copies collections from one vector store into another, with their vectors, so that nothing is embedded again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -30,23 +28,22 @@ def require_absent(target: VectorStore, specs: Iterable[CollectionSpec]) -> None
                     )
 
 
-def copy_collection(source: Collection, target: VectorStore, on_passages: OnPassages) -> int:
-    """Copy all passages that the target lacks, and compare both collections. Return the number of passages.
+def copy_collection(source: Collection, copy: Collection, on_passages: OnPassages) -> int:
+    """Copy all passages that the copy lacks, and compare both collections. Return the number of passages.
 
     Raises UsageError if they differ, StoreError.
     """
     total, done = source.count().chunks, 0
-    with target.create(source.spec) as copy:
-        started = copy.count().chunks > 0
-        for chunks in batches(source.scan(), _BATCH):
-            known = copy.vectors([chunk.id for chunk in chunks]) if started else {}
-            if new := [chunk for chunk in chunks if chunk.id not in known]:
-                vectors = source.vectors([chunk.id for chunk in new])
-                copy.upsert(new, np.stack([vectors[chunk.id] for chunk in new]))
-            done += len(chunks)
-            on_passages(done, total)
-        copy.optimize()
-        require_equal(source, copy)
+    started = copy.count().chunks > 0
+    for chunks in batches(source.scan(), _BATCH):
+        known = copy.vectors([chunk.id for chunk in chunks]) if started else {}
+        if new := [chunk for chunk in chunks if chunk.id not in known]:
+            vectors = source.vectors([chunk.id for chunk in new])
+            copy.upsert(new, np.stack([vectors[chunk.id] for chunk in new]))
+        done += len(chunks)
+        on_passages(done, total)
+    copy.optimize()
+    require_equal(source, copy)
     return total
 
 

@@ -4,8 +4,6 @@ A file in the data folder records an interrupted move. The same command complete
 collections continue where they were. The source is never changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -98,8 +96,8 @@ class Move:
             for spec in specs:
                 assert store
                 state = self._begin_collection(state, spec, store)
-                with self._store.open(spec.name) as source:
-                    copied[spec.name] = copy_collection(source, store, progress.on_collection(spec.name))
+                with self._store.open(spec.name) as source, store.create(spec) as copy:
+                    copied[spec.name] = copy_collection(source, copy, progress.on_collection(spec.name))
             self._file.unlink()
         return MoveReport(rows=rows, collections=copied)
 

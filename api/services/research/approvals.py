@@ -5,8 +5,6 @@ anything through a tool. The caller who started the run may always refuse. If th
 approvals are reported as not found.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Lists the models for chat clients, which are collections and agents over a collection that can answer."""
 
-from __future__ import annotations
-
 from api.auth.permissions import Caller, Right
 from api.services.documents.collections import Collections
 from api.settings import Settings

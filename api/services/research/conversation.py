@@ -4,8 +4,6 @@ A run stores the id of the run that it continues, so a conversation is a chain o
 same run are two branches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pydantic import Field
@@ -13,7 +11,7 @@ from pydantic import Field
 from api.auth.permissions import Caller
 from api.services.research.runs import find_run
 from base.models import FrozenModel
-from multi_agent.errors import AgentError
+from multi_agent.errors import AgentError, RunNotFound
 from multi_agent.memory.memories import exchange_of, in_few_words
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.request import EXCHANGES, Exchange, Request
@@ -93,7 +91,10 @@ def _before(trace: Trace, run: RunSummary, caller: Caller) -> Iterator[Turn]:
     for _ in range(MOST_TURNS):
         if not run.continues:
             break
-        run = find_run(trace, run.continues, caller)
+        try:
+            run = find_run(trace, run.continues, caller)
+        except RunNotFound:  # it was deleted, but the events of this run contain the conversation
+            break
         yield _turn(trace, run)
     else:
         return

@@ -1,7 +1,5 @@
 """Describes the events of a run in words, for the command line, the page and clients that wait for an answer."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap
@@ -42,7 +40,7 @@ def progress(event: Event) -> str:
         case events.ReasoningShared(agent=agent, reasoning=reasoning):
             return f"{agent}: {' '.join(reasoning.split())}"
         case evidence_events.ClaimDrafted(claim=claim):
-            return f"{'Claim' if claim.stands else f'{claim.remark.capitalize()} claim'}: {claim.text}"
+            return f"{f'{claim.remark.capitalize()} claim' if claim.remark else 'Claim'}: {claim.text}"
         case evidence_events.DraftWithdrawn():
             return " ".join(describe(event))
         case _:
@@ -197,6 +195,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.RevisionDeclined: lambda body: ["no further plan", body.reason],
     events.StepRetried: lambda body: [f"{body.agent} retries", body.error],
     events.PlanMade: _plan_made,
+    events.PromptShortened: lambda body: [f"prompt of {body.caller} shortened", *body.left_out],
     events.PlanRejected: lambda body: ["plan rejected", *body.faults],
     events.StepStarted: _step_started,
     events.StepSkipped: lambda body: [f"{body.agent} skipped", body.reason],

@@ -1,7 +1,5 @@
 """Summarises a run as text for the command line, exports and MCP clients."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from base.counts import count

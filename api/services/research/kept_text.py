@@ -1,7 +1,5 @@
 """Returns the text around an item of evidence, from its document or from the texts stored with the run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from pydantic import Field

@@ -10,7 +10,7 @@ from sqlalchemy import Row
 
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import document_date, file_type, stated_dates
+from ingest.ledger.records import OF_FILES, document_date, file_days, file_type, stated_dates
 from ingest.ledger.rows import Own
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
@@ -20,7 +20,6 @@ from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 from vectorstore.text.languages import LANGUAGE
 
-_OF_FILES = ("created_at", "modified_at")  # fields that programs write
 _LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so a DATE could be mistaken for the period
 
 
@@ -76,9 +75,7 @@ class CollectionLibrary:
         """Return the chunks with the days of their documents, which the store does not know."""
         days = self.days(list(dict.fromkeys(chunk.document_id for chunk in chunks)))
         return [
-            chunk.model_copy(update={"metadata": {**chunk.metadata, **days[chunk.document_id]}})
-            if chunk.document_id in days
-            else chunk
+            chunk.model_copy(update={"metadata": {**chunk.metadata, **days.get(chunk.document_id, {})}})
             for chunk in chunks
         ]
 
@@ -107,8 +104,8 @@ def list_catalogue(ledger: Ledger, collection: str, *, unread: bool = False) -> 
 def _entry(row: Row[Any], own: Own) -> CatalogueEntry:
     facts = {name: fact["value"] for name, fact in row.facts.items()}
     known = {**row.metadata, **facts, **own.fields}
-    stated = document_date(stated_dates(own.fields, facts), 0.0)
-    changed = document_date((), row.modified)
+    stated = document_date(stated_dates(own.fields, facts), 0.0) if facts or own.fields else None
+    changed = document_date(file_days(known), row.modified)
     return CatalogueEntry(
         name=row.name,
         id=row.id,
@@ -126,7 +123,7 @@ def _entry(row: Row[Any], own: Own) -> CatalogueEntry:
         reason=row.reason,
         tags=own.tags,
         metadata=known,
-        own=tuple(name for name in own.fields if name not in _OF_FILES),
+        own=tuple(name for name in own.fields if name not in OF_FILES),
         version=row.version[:16],
         warnings=tuple(row.warnings),
     )

@@ -4,21 +4,20 @@ Kept are runs that have not ended, rated runs, runs of stored evaluations, and t
 continues or was forked from.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from pydantic import Field
 
 from api.auth.audit import Audit, AuditEntry
 from api.auth.permissions import Caller
 from api.errors import UsageError
+from api.storage.home import bytes_below
 from base.models import FrozenModel
+from multi_agent.errors import RunUnderWay
 from multi_agent.evaluation.store import EvaluationStore
 from multi_agent.storage.recording import RunArchive
 from multi_agent.storage.trace import RunSummary, Trace
@@ -68,23 +67,42 @@ class RunPruning:
         free = [run for run in runs if run.ended and run.rating is None and run.run_id not in evaluated]
         total, found = 0, dict[str, PrunedRun]()
         for position, run in enumerate(free):
-            size = (run.size or 0) + _bytes_below(self.tools.sandbox(run.run_id).root)
+            size = self._size(run)
             total += size
             if _breaks(limits, run, position, total):
-                shown = run.model_dump(include={"run_id", "collection", "question", "started_at"})
-                found[run.run_id] = PrunedRun(**shown, size=size)
+                found[run.run_id] = _pruned(run, size)
         needed = _ancestors(runs, found.keys())
         return tuple(run for run_id, run in found.items() if run_id not in needed)
 
-    def delete(self, runs: Sequence[PrunedRun], caller: Caller) -> None:
-        """Delete runs with the files of their tools. The audit log records each of them first."""
+    def one(self, run: RunSummary) -> PrunedRun:
+        """Return the run as an entry to delete.
+
+        Raises RunUnderWay, and UsageError if another run or an evaluation depends on the run.
+        """
+        if not run.ended:
+            raise RunUnderWay(f"Run {run.run_id!r} has not ended. Cancel it first.")
+        if run.run_id in self.evaluations.run_ids():
+            raise UsageError(f"Run {run.run_id!r} belongs to a stored evaluation. Delete the evaluation first.")
+        needs = [each.run_id for each in self.trace.runs(_ALL) if run.run_id in (each.continues, each.forked_from)]
+        if needs:
+            raise UsageError(f"{', '.join(needs)} continue or repeat run {run.run_id!r}. Delete them first.")
+        return _pruned(run, self._size(run))
+
+    def note(self, runs: Sequence[PrunedRun], caller: Caller) -> None:
+        """Record in the audit log who deletes runs. Call this before the deletion."""
+        self.audit.write([_entry(run, caller) for run in runs])
+
+    def delete(self, runs: Sequence[str]) -> None:
+        """Delete runs permanently, given by their ids, with the files that their tools wrote."""
         if not runs:
             return
-        self.audit.write([_entry(run, caller) for run in runs])
-        self.archive.delete([run.run_id for run in runs])
+        self.archive.delete(runs)
         for run in runs:
-            shutil.rmtree(self.tools.sandbox(run.run_id).root, ignore_errors=True)
+            shutil.rmtree(self.tools.sandbox(run).root, ignore_errors=True)
         self.release_space()
+
+    def _size(self, run: RunSummary) -> int:
+        return (run.size or 0) + bytes_below(self.tools.sandbox(run.run_id).root)
 
 
 def parse_age(text: str) -> int:
@@ -123,8 +141,8 @@ def _ancestors(runs: Iterable[RunSummary], doomed: Iterable[str]) -> set[str]:
     return found
 
 
-def _bytes_below(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) if folder.is_dir() else 0
+def _pruned(run: RunSummary, size: int) -> PrunedRun:
+    return PrunedRun(**run.model_dump(include=PrunedRun.model_fields.keys() - {"size"}), size=size)
 
 
 def _entry(run: PrunedRun, caller: Caller) -> AuditEntry:

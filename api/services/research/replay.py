@@ -1,7 +1,5 @@
 """Repeats earlier runs: replays, forks with a change, and the same question again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any

@@ -1,10 +1,9 @@
 """The outlines of earlier reports."""
 
-from __future__ import annotations
-
 from api.auth.permissions import Caller
 from api.errors import UsageError
 from api.services.research.runs import find_run
+from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.orchestrator.sections import AGENT
 from multi_agent.storage.trace import Trace
 from multi_agent.values.events import StepStarted
@@ -21,9 +20,11 @@ def outline_of(trace: Trace, run_id: str, caller: Caller) -> tuple[PlannedSectio
     for event in trace.events(run.run_id):
         if isinstance(event.body, StepStarted) and event.body.agent == AGENT:
             asked, own = event.body.inputs["question"], event.body.inputs["run"]
-            answer = trace.ended_answer(own)
-            kept = own if answer and answer.status.is_result else ""
-            outline[event.step] = PlannedSection(title=event.body.instruction, question=asked, run=kept)
+            try:
+                run_to_reuse = own if trace.answer(own).status.is_result else ""
+            except (RunNotFound, RunUnderWay):  # a section without a stored answer is researched again
+                run_to_reuse = ""
+            outline[event.step] = PlannedSection(title=event.body.instruction, question=asked, run=run_to_reuse)
     if not outline:
         raise UsageError(f"Run {run.run_id!r} has no outline: it is no report, or it ended before it had one.")
     return tuple(outline.values())

@@ -1,7 +1,5 @@
 """Builds and validates requests from user input, and builds the orchestrator that answers them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

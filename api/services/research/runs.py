@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from api.auth.permissions import Caller, Right, record_access
 from api.errors import UsageError
 from api.services.exports.export import Export, Format, export
+from api.services.exports.pictures import draw_regions
 from base.models import FrozenModel
 from multi_agent.errors import RunUnderWay
 from multi_agent.llm.wrappers.journal import JournalEntry
@@ -16,6 +19,10 @@ from multi_agent.storage.run_filter import Rating, RunFilter
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Status
 from multi_agent.values.events import Event, RunStarted
+
+if TYPE_CHECKING:
+    from api.services.documents.documents import Documents
+    from api.services.documents.shown_pages import ShownPages
 
 LONGEST_NOTE = 10_000
 """Maximum characters of a note about an answer."""
@@ -90,10 +97,14 @@ def rate_run(trace: Trace, run_id: str, given: RatingRequest, caller: Caller) ->
     return trace.run(run.run_id)
 
 
-def export_run(trace: Trace, run_id: str, caller: Caller, form: Format) -> Export:
-    """Export a run with its answer as a file.
+async def export_run(
+    trace: Trace, run_id: str, caller: Caller, form: Format, documents: Documents, pages: ShownPages
+) -> Export:
+    """Export a run with its answer as a file, with pictures of the cited page regions if the format has pictures.
 
     Raises RunNotFound, RunUnderWay, and UsageError for a PDF with letters that no font has.
     """
-    run = find_run(trace, run_id, caller)
-    return export(run, trace.answer(run.run_id), form)
+    run = await asyncio.to_thread(find_run, trace, run_id, caller)
+    answer = await asyncio.to_thread(trace.answer, run.run_id)
+    pictures = await draw_regions(run, answer, documents, pages) if form.has_pictures else None
+    return await asyncio.to_thread(export, run, answer, form, pictures)

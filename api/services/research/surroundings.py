@@ -1,7 +1,5 @@
 """Returns all quotes of an answer with the surrounding text and their positions on the pages."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
@@ -12,7 +10,7 @@ from functools import cached_property
 from pydantic import Field
 
 from api.auth.permissions import Caller
-from api.errors import OriginalGone
+from api.errors import InBin, OriginalGone
 from api.services.documents.documents import Documents
 from api.services.documents.shown_pages import ShownPages
 from api.services.research.kept_text import given_texts, place_in, returned_texts
@@ -24,6 +22,7 @@ from ingest.pages.request import PageBox
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Quote
+from vectorstore.errors import CollectionNotFound
 from vectorstore.joined import part_of
 from vectorstore.models import PageLabels, PageSpan, page_labels
 
@@ -134,7 +133,7 @@ class _Sources:
         try:
             record = self._documents.find(quote.document_id, part_of(self._run.collection, quote.name))
             text = self._documents.text(record)
-        except DocumentNotFound:
+        except (DocumentNotFound, CollectionNotFound, InBin):
             return None
         self.records[quote.document_id] = record
         return text

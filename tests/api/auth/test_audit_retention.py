@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from api.auth import audit as api_audit
-from api.auth.audit import BY, AuditEntry, AuditQuery, prune_daily
+from api.auth.audit import BY, AuditEntry, AuditQuery, every_day
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
@@ -49,7 +49,7 @@ def test_the_service_deletes_old_entries_daily(make_candor: Callable[..., Candor
     candor = make_candor()
 
     async def run_for_days() -> None:
-        pruning = asyncio.create_task(prune_daily(30, candor.audit, every_s=0.01))
+        pruning = asyncio.create_task(every_day(lambda: candor.audit.prune(30, BY), every_s=0.01))
         for age in (40, 50):
             add_entries(candor, age)
             await wait_for(lambda: "GET /v1/runs" not in {action for _, action, _ in entries(candor)})

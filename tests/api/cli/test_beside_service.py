@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from api.cli.common import make_candor
+from api.bootstrap import Candor
+from api.settings import load_settings
 from ingest.ledger.lock import ingest_lock
 from support.panel import Panel
 from support.scripted_endpoint import ScriptedEndpoint
@@ -55,7 +56,7 @@ def service(
     """The service, with two documents in ``papers``, which it has open."""
     monkeypatch.setenv("CANDOR_HOME", str(shared_service.home))
     use_model(endpoint.settings("openai"))
-    shared_service.http.delete("/v1/collections/papers")
+    shared_service.http.delete("/v1/collections/papers?now=true")
     assert run("ingest", folder, "-c", "papers").code == 0
     assert names(shared_service, "lentils") == {"soup.txt", "pumps.md"}
     return shared_service
@@ -119,17 +120,22 @@ def test_the_service_finds_what_commands_change(run: Any, service: ServiceProces
     assert "Kaffee" in hit["text"]
     assert run("documents", "rm", "tee.md").code == 0
     assert "tee.md" not in names(service, "Kaffee")
+    purged = run("documents", "purge", "-c", "papers")
+    assert purged.code == 0, purged.err
+    assert names(service, "lentils") == {"soup.txt", "pumps.md"}
+    store = service.home / "collections"
+    assert not any(b"frisch gemahlen" in path.read_bytes() for path in store.rglob("*") if path.is_file())
 
 
 def test_a_dropped_collection_is_gone_and_can_be_made_again(run: Any, service: ServiceProcess, folder: Path) -> None:
-    dropped = run("drop", "papers", "--yes")
+    dropped = run("drop", "papers", "--yes", "--now")
     assert dropped.code == 0, dropped.err
     gone = service.http.post("/v1/search", json={"query": "lentils", "collection": "papers"})
     assert gone.status_code == 404
     (folder / "soup.txt").unlink()
     assert run("ingest", folder, "-c", "papers").code == 0
     assert names(service, "lentils") == {"pumps.md"}
-    assert service.http.delete("/v1/collections/papers").is_success
+    assert service.http.delete("/v1/collections/papers?now=true").is_success
     assert run("search", "lentils", "-c", "papers").code == 1
 
 
@@ -151,7 +157,7 @@ def test_ingests_of_command_and_service_exclude_each_other(run: Any, service: Se
         found: dict[str, Any] = service.http.get(f"/v1/jobs/{job_id}").json()
         return found
 
-    with ingest_lock(make_candor(service.home).engine, "papers"):  # what a command holds while it ingests
+    with ingest_lock(Candor(load_settings(service.home)).engine, "papers"):  # what a command holds while it ingests
         job_id = start()
         until(lambda: job()["waits_for"])
         assert (job()["status"], job()["started_at"]) == ("waiting", None)

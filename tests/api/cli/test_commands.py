@@ -114,9 +114,11 @@ def test_every_command_has_an_example_and_described_options() -> None:
         assert [each.name for each in leaf.params if not each.help] == [], name
 
 
-def test_every_command_except_mcp_takes_json() -> None:
-    without = [name for name, leaf in leaves() if not any("--json" in option.opts for option in leaf.params)]
-    assert without == ["mcp"], "the protocol owns its standard output"
+@pytest.mark.parametrize(("option", "without"), [("--json", ["mcp"]), ("--home", [])])
+def test_every_command_takes_json_and_home(option: str, without: list[str]) -> None:
+    """Except ``mcp``: the protocol owns its standard output."""
+    lacking = [name for name, leaf in leaves() if not any(option in each.opts for each in leaf.params)]
+    assert lacking == without
 
 
 def test_a_command_that_writes_a_file_prints_its_path_as_json(run: Callable, tmp_path: Path) -> None:

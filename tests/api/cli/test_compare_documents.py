@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ import pytest
 from api.services.documents.differences import compare_texts
 from ingest.document import Block, BlockKind
 from ingest.ledger.records import DocumentText
+from multi_agent.llm.settings import EndpointSettings
+from support.replies import Request
 
 TERM = "## {} Term\n\nIt runs for {} months. Either party may end it with 30 days' notice.\n\n"
 ROWS = "| Service | Price |\n|---|---|\n| Visit | {} EUR |\n| Help | 9 EUR |\n\n"
@@ -72,6 +77,49 @@ def test_two_versions_are_compared_by_section(run: Any) -> None:
     assert "matches 2 documents" in run("documents", "compare", "old.md", "same.md").err
     assert "no document 'none.md'" in run("documents", "compare", "old.md", "none.md").err
     assert "warning: cut.json: " in run("documents", "compare", "cut.json", "old.md").out
+
+
+@pytest.mark.usefixtures("contracts")
+def test_a_model_says_what_the_changes_mean(
+    run: Any, serve: Callable[..., EndpointSettings], use_model: Callable[..., None]
+) -> None:
+    prompts = []
+
+    def explain(request: Request) -> str:
+        prompts.append(request.prompt)
+        numbers = {words: int(number) for number, words in re.findall(r"\[(\d+)\] \(.*?\) (.*)", request.prompt)}
+        term, fee = (next(each for words, each in numbers.items() if name in words) for name in ("runs for", "Visit"))
+        points = [
+            {"changes": [term], "text": "The term is a year longer: 36 instead of 24 months."},
+            {"changes": [fee], "text": "A visit now costs 300 EUR."},
+            {"changes": [99], "text": "The courts of Berlin decide."},
+        ]
+        return json.dumps({"points": points})
+
+    use_model(serve(explain))
+    shown = run("documents", "compare", "old.md", "new.md", "--meaning").out
+    [prompt] = prompts
+    assert "It runs for 36 months." in prompt
+    assert "Payment is due" not in prompt, "only what differs"
+    after = " ".join(shown.partition("unchanged.")[2].split())
+    assert "36 instead of 24 months. Contract › 2 Term. " in after
+    assert "- It runs for 24 months. + It runs for 36 months." in after
+    assert "Not kept, because the changes do not state it A visit now costs 300 EUR. (Not in its evidence: 300" in after
+    assert "Berlin decide. (It names no change.)" in after
+    found = run("documents", "compare", "old.md", "new.md", "--meaning", "--json").json
+    assert [each["heading"] for each in found["meanings"]] == ["Contract › 2 Term"]
+    assert "names no change" in run("documents", "compare", "old.md", "old.md", "--meaning").out
+    assert len(prompts) == 2, "without changes, no model is asked"
+
+
+@pytest.mark.usefixtures("contracts")
+def test_a_comparison_is_shown_if_the_model_fails(
+    run: Any, serve: Callable[..., EndpointSettings], use_model: Callable[..., None]
+) -> None:
+    use_model(serve(lambda _: "no JSON"))
+    failed = run("documents", "compare", "old.md", "new.md", "--meaning")
+    assert (failed.code, "+ It runs for 36 months." in failed.out) == (1, True)
+    assert "Error" in failed.err
 
 
 @pytest.mark.usefixtures("contracts")

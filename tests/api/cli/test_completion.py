@@ -61,6 +61,10 @@ def test_tab_completes_commands_collections_and_runs(
     assert completed(bash, "candor", "drop", "l") == ["letters"]
     assert completed(bash, "candor", "trace", "run_") == [run_id]
     assert completed(bash, "candor", "export", "x") == []
+    home = os.environ["CANDOR_HOME"]
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.delenv("CANDOR_HOME")
+        assert completed(bash, "candor", "--home", home, "drop", "l") == ["letters"]
 
 
 def test_names_are_completed_without_heavy_libraries(run: Callable, folder: Path) -> None:

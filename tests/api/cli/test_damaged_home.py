@@ -142,7 +142,7 @@ def test_a_service_without_its_database_says_so_until_the_collection_is_dropped(
         asked = {"query": "lentils", "collection": "papers"}
         refused = http.post("/v1/search", json=asked)
         assert (refused.status_code, "was deleted or replaced" in refused.text) == (503, True)
-        assert http.delete("/v1/collections/papers").status_code == 200
+        assert http.delete("/v1/collections/papers?now=true").status_code == 200
         uploaded = http.post("/v1/collections/papers/documents", files=[("files", ("tea.md", b"Green tea."))])
         until(lambda: http.get(f"/v1/jobs/{uploaded.json()['id']}").json()["status"] == "done")
         found = http.post("/v1/search", json=asked).json()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import unicodedata
 import zipfile
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from support.replies import Reply, Request
 from support.service import QUESTION
 
 OLD = 1_000_000_000  # 2001-09-09
+SAMPLES = Path(__file__).parents[3] / "sample_docs" / "documents"
 
 
 class Recorder(Panel):
@@ -63,18 +65,28 @@ def test_a_search_reads_only_what_the_filter_leaves(
     assert names(run("search", "What boils?", "--json", *options).json) == found
 
 
+def test_a_word_with_a_minus_needs_no_quotes(panel: Recorder, run: Callable) -> None:
+    assert names(run("search", "What", "boils?", "-lentils", "--json", "-n5").json) == {"pumps.md"}
+    assert names(run("search", "-n5", "--json", "--", "boils", "-contract").json) == {"pumps.md", "soup.txt"}
+    assert "'-draft'" in run("search", "boils", "--where", "-draft").err  # the value of an option
+
+
 def test_the_date_in_a_document_counts_and_not_that_of_its_file(run: Callable, tmp_path: Path) -> None:
     """All files are of today."""
     mail = "From: a@example.com\nSubject: Pump\nDate: Fri, 01 Mar 2024 10:00:00 +0000\n\nThe pump is loud.\n"
     (tmp_path / "mail.eml").write_text(mail)
     (tmp_path / "note.md").write_text("---\ndate: 2024-05-02\n---\nThe pump is loud.\n")
     (tmp_path / "report.md").write_text("# Report on the pump\n\nDate: 3 June 2025\n\nThe pump is loud.\n")
+    shutil.copy(
+        SAMPLES / "quarterly_report_q3_2024.pdf", tmp_path
+    )  # published on 7 November 2024, as its properties say
     run("ingest", tmp_path, "--collection", "dated")
     found = run("search", "loud pump", "-c", "dated", "--since", "2025-01-01", "--json").json
     assert names(found) == {"report.md"}
     assert names(run("search", "loud pump", "-c", "dated", "--since", "2024-04-01", "--json").json) == {
         "note.md",
         "report.md",
+        "quarterly_report_q3_2024.pdf",
     }
 
 
@@ -196,7 +208,7 @@ def test_members_of_an_archive_have_its_tags(panel: Recorder, run: Callable, fol
 
 
 def test_a_new_collection_of_the_same_name_has_no_tags(panel: Recorder, run: Callable, folder: Path) -> None:
-    run("drop", "papers", "--yes")
+    run("drop", "papers", "--yes", "--now")
     run("ingest", folder)
     assert {tuple(each["tags"]) for each in run("documents", "--json").json} == {()}
 
@@ -252,6 +264,7 @@ def test_what_a_note_states_follows_the_note(run: Callable, folder: Path) -> Non
     run("ingest", folder, "--tag", "mine")
     shown = run("show", "note.md", "--json").json
     assert (shown["tags"], shown["fields"]) == (["idea", "mine"], {"date": "2001-05-06"})
+    assert "{" not in run("show", "note.md").out
     assert names(run("search", "pump", "--since", "2002", "--json").json) == {"pumps.md", "soup.txt"}
     refused = run("documents", "tag", "note.md", "--remove", "idea")
     assert (refused.code, "states the tag 'idea'" in refused.err) == (2, True)

@@ -56,7 +56,7 @@ def test_a_deleted_document_is_the_cause(run: Run, earlier: str) -> None:
 
 def test_another_chunking_is_the_cause(run: Run, earlier: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANDOR_INGEST__CHUNK_TOKENS", "100")
-    run("drop", "pumps", "--yes")
+    run("drop", "pumps", "--yes", "--now")
     run("ingest", folder, "-c", "pumps")
     replayed = run("replay", earlier)
     assert replayed.code == 1
@@ -72,7 +72,7 @@ def test_another_embedding_model_is_the_cause(run: Run, earlier: str, monkeypatc
 
 
 def test_a_deleted_collection_is_the_cause(run: Run, earlier: str) -> None:
-    run("drop", "pumps", "--yes")
+    run("drop", "pumps", "--yes", "--now")
     replayed = run("replay", earlier, "--json")
     assert replayed.code == 1
     assert (replayed.json["causes"][0]["kind"], replayed.json["causes"][0]["name"]) == ("document", "pumps")

@@ -80,7 +80,7 @@ def test_runs_are_pruned_by_age_number_and_size(run: Run, origin: str, tmp_path:
     assert listed.json["deleted"] is False
     assert len(run("runs", "--json").json) == 4, "without --yes, prune only lists"
     assert run("runs", "prune", "--older-than", "1d", "--yes", "--json").json["runs"] == []
-    assert run("runs", "prune", "--keep", "1", "--yes").code == 0
+    assert run("runs", "prune", "--keep", "1", "--yes", "--now").code == 0
     assert [each["run_id"] for each in run("runs", "--json").json] == [runs[3], runs[1], runs[0]]
     with sqlite3.connect(tmp_path / "home" / "candor.db") as database:
         for table in ("events", "journal", "citations"):

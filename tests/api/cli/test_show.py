@@ -39,6 +39,8 @@ def test_one_page_is_printed(run: Run, home: Path) -> None:
     assert page.out.endswith("\n")
     as_json = run("show", "sheet.pdf", "--page", "1", "--json", "--home", home).json
     assert (as_json["pages"], COLD in as_json["text"]) == (2, True)
+    whole = run("show", "sheet.pdf", "--home", home).out
+    assert ("state  indexed" in whole, " stage  " in whole) == (True, False), "it is not being read"
 
 
 def test_a_missing_page_is_refused_with_the_number_of_pages(run: Run, home: Path) -> None:

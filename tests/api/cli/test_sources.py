@@ -215,6 +215,7 @@ def test_a_key_of_the_settings_is_used_by_name_and_not_stored(
 
 def test_the_same_name_cannot_be_used_twice(run: Callable) -> None:
     assert run("sources", "add", "https://x.org/a").code == 0
+    assert (len(run("sources", "-c", "documents", "--json").json), run("sources", "-c", "x", "--json").json) == (1, [])
     assert "Choose another name" in run("sources", "add", "https://x.org/a/").err
 
 

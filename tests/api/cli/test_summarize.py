@@ -83,15 +83,16 @@ def test_all_documents_are_read_and_another_question_pays_only_for_its_answer(
 def test_one_document_is_read_and_long_notes_are_chosen_from(
     summarize: Any, model: Model, folder: Path, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CANDOR_RESEARCH__TOKENS_PER_CALL", "200")
-    lines = [f"Pump {number} of the long list weighs exactly {number + 10} kg in its case." for number in range(60)]
+    monkeypatch.setenv("CANDOR_RESEARCH__TOKENS_PER_CALL", "400")
+    lines = [f"Pump {number} of the long list weighs exactly {number + 10} kg in its case." for number in range(120)]
     (folder / "long.md").write_text("# Long\n\n" + " ".join(lines))
     assert run("ingest", folder, "-c", "papers").code == 0
     answer = summarize("long.md", "--json").json
     assert (answer["status"], answer["question"].startswith("What is long.md about")) == ("answered", True)
     assert CHOICE in model.calls
     assert {each["document"] for each in answer["evidence"]} == {"long.md"}
-    assert "Summarizer named numbers of no quote, which were left out: 999" in answer["basis"]
+    assert "Summarizer named numbers of no quote, which were left out: " in answer["basis"]
+    assert answer["basis"].endswith("999")
     assert 0 < len(answer["claims"]) < 10
     refused = summarize("none.md")
     assert (refused.code, "none.md" in refused.err) == (1, True)

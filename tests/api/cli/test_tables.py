@@ -194,14 +194,14 @@ def test_rows_are_sorted_and_unknown_names_are_errors(table: Callable[..., Any])
     assert "has no column 'Price'. Columns: Limit, Product." in table("show", "t", "--sort", "Price").err
     assert "has no row 'x.md'" in table("fill", "t", "--row", "x.md").err
     assert "There is no table 'u'" in table("show", "u").err
-    assert "There is a table 't' already" in table("create", "t", "-c", "papers", "--column", "A").err
+    assert "A table 't' exists" in table("create", "t", "-c", "papers", "--column", "A").err
     assert "There is no collection 'none'" in table("create", "u", "-c", "none", "--column", "A").err
 
 
 def test_rows_are_the_documents_of_a_filter(table: Callable[..., Any]) -> None:
     assert table("create", "u", "-c", "papers", "--document", "*.md", "--column", "Product", "--fill").code == 0
     assert [row["name"] for row in table("show", "u", "--json").json["rows"]] == ["pumps.md"]
-    assert table("drop", "u", "--yes").code == 0
+    assert table("drop", "u", "--yes", "--now").code == 0
     assert [each["name"] for each in table("list", "--json").json] == ["t"]
 
 

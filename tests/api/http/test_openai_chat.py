@@ -64,7 +64,9 @@ def test_an_answer_is_streamed_after_the_progress_towards_it(client: OpenAI) -> 
     text = "".join(delta.content or "" for delta in deltas)
     assert thought.startswith("Plan (high): QueryPlanner → Retriever")
     assert "Synthesizer …" in thought
-    assert "Claim: It says so" in thought, "seen while it is written, where it can be withdrawn: the text is final"
+    assert "Not checked claim: It says so" in thought, (
+        "seen while it is written, where it can be withdrawn: the text is final"
+    )
     assert text.endswith("Sources:\n[1] pumps.md, § Limits: “The Borea 12 works down to -25 °C.”")
     assert deltas[0].role == "assistant"
     assert last.choices[0].finish_reason == "stop"

@@ -213,7 +213,7 @@ def test_with_a_document_its_uploaded_file_goes_but_no_other(start: Start, folde
         client.done(client.post("/v1/collections/papers/ingest", json={"paths": [str(folder / "soup.txt")]}))
         documents = client.documents()
         for name in (SOUP[0], "soup.txt"):
-            assert client.delete(f"/v1/documents/{documents[name]['id']}").status_code == 200
+            assert client.delete(f"/v1/documents/{documents[name]['id']}?now=true").status_code == 200
         assert client.stored() == ["papers/pumps.md"]
         assert not (client.home / "uploads" / "papers" / "recipes").exists(), "nor its folder, which is empty now"
         assert (folder / "soup.txt").exists()
@@ -252,10 +252,10 @@ def test_a_collection_is_deleted_with_what_was_uploaded(start: Start) -> None:
     with start() as client:
         client.done(client.upload(PUMPS))
         assert client.post("/v1/search", json={"query": "pumps"}).status_code == 200
-        assert client.delete("/v1/collections/papers").json() == {"dropped": "papers"}
+        assert client.delete("/v1/collections/papers?now=true").json() == {"dropped": "papers"}
         assert client.get("/v1/collections").json() == []
         assert client.stored() == []
-        assert client.delete("/v1/collections/papers").status_code == 404
+        assert client.delete("/v1/collections/papers?now=true").status_code == 404
         assert client.done(client.upload(SOUP))["result"]["indexed"] == 1, "and made anew"
         assert list(client.documents()) == [SOUP[0]]
 
@@ -328,6 +328,6 @@ def test_a_collection_that_waits_for_its_first_ingest_can_be_dropped(start: Star
             waiting = client.upload(PUMPS)
             client.post(f"/v1/jobs/{waiting.json()['id']}/cancel")
         client.done(waiting)
-        assert client.delete("/v1/collections/papers").status_code == 200
+        assert client.delete("/v1/collections/papers?now=true").status_code == 200
         assert client.get("/v1/documents", params={"collection": "papers"}).status_code == 404
         assert client.stored() == []

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sql
 from sqlalchemy.exc import InternalError, OperationalError
 
+from api.bootstrap import import_stores
 from api.jobs.models import JobKind, JobStatus
 from api.jobs.peers import _TAKEOVER_LOCK, Beat, Peers, Processes
 from api.jobs.queue import JobQueue
@@ -32,7 +33,7 @@ async def peers(postgres: str, tmp_path: Path) -> AsyncIterator[tuple[Peers, Job
         store=VectorStoreSettings(url="http://127.0.0.1:9"),
         service=ServiceSettings(takeover_s=TAKEOVER_S),
     )
-    engine, queue, handler = open_database(settings), JobQueue(settings), SleepHandler()
+    engine, queue, handler = open_database(settings, import_stores), JobQueue(settings), SleepHandler()
     peers = Peers(settings, engine, queue, lambda: None)
     jobs = Jobs(queue, peers)
     jobs.register(JobKind.RESEARCH, handler)

@@ -10,6 +10,8 @@ import os
 import pickle
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,13 +22,16 @@ from api.auth.keys import KeyRequest
 from api.auth.permissions import LOCAL_CALLER, Right
 from api.auth.users import NewUser, UserChange
 from api.bootstrap import Candor
-from api.errors import JobNotFound, KeyReused, ServiceEnding
+from api.errors import JobDamaged, JobNotFound, KeyReused, ServiceEnding
+from api.jobs import queue
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.queue import JobQueue, check_jobs, require_sound
 from api.jobs.runner import Jobs, new_job_id
 from api.settings import ServiceSettings, Settings
+from api.storage.live_processes import Process
 from support.jobs import HELD, SleepHandler, make_jobs, running, sleep_job, wait_until_ended
 from support.waiting import LIMIT_S, wait_for
+from vectorstore.settings import VectorStoreSettings
 
 
 @pytest.fixture
@@ -328,7 +333,34 @@ async def test_a_damaged_job_is_listed_beside_the_others(
     [check] = check_jobs(settings)
     assert (check.ok, check.detail.split(".")[0]) == (True, "damaged records: damaged")
     assert await jobs._queue.get("sound")
+    if not collection:
+        with pytest.raises(JobDamaged, match="The record of job 'damaged' is damaged"):
+            await jobs.get("damaged")
     await jobs._queue.count_deaths(jobs._queue.executor)
+
+
+def test_the_id_of_a_process_says_its_role(tmp_path: Path) -> None:
+    store = VectorStoreSettings(url="http://localhost:6333")
+    shared = Settings(home=tmp_path, database_url="postgresql://localhost/candor", store=store)
+    service, worker = JobQueue(shared, serves=True), JobQueue(shared)
+    now = datetime.now(UTC)
+    processes = [
+        Process(id=each, host="a", process=1, queues=(), started_at=now, seen_at=now)
+        for each in (service.executor, service.new_worker_id(), worker.executor)
+    ]
+    assert [each.role for each in processes] == ["service", "worker of a service", "worker"]
+
+
+async def test_a_locked_list_is_not_damaged(settings: Settings, jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    await jobs.submit(sleep_job("ended"))
+    await wait_until_ended(jobs, "ended")
+    url = queue._database_url(settings)
+    monkeypatch.setattr(queue, "_database_url", lambda _: f"{url}?timeout=0.1")
+    with closing(sqlite3.connect(settings.home / queue.FILE)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        [check] = check_jobs(settings)
+    assert "is locked by another process" in check.remedy
+    assert "damaged" not in check.remedy
 
 
 async def test_jobs_of_an_older_version_are_read_and_resumed(settings: Settings) -> None:

@@ -312,7 +312,7 @@ def test_an_error_of_the_store_fails_the_run(make_candor: Callable[..., Candor],
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             run_id = ask(http)
             asked.wait()
-            assert http.delete("/v1/collections/papers").json() == {"dropped": "papers"}
+            assert http.delete("/v1/collections/papers?now=true").json() == {"dropped": "papers"}
             deleted.set()
             end = follow(http, run_id)[-1]["body"]
     assert end["status"] == "failed"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sql
 
+from api.bootstrap import import_stores
 from api.settings import Settings
 from api.storage.database import open_database
 from api.storage.fencing import Fenced, end_connections_of_dead, fence
@@ -30,7 +31,7 @@ def settings(postgres: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 def others(settings: Settings) -> Iterator[sql.Engine]:
     """The connections of the other processes. This one is alive."""
-    engine = open_database(settings)
+    engine = open_database(settings, import_stores)
     join(engine)
     yield engine
     declare_dead(engine)
@@ -52,7 +53,7 @@ def declare_dead(others: sql.Engine) -> None:
 def test_a_dead_process_can_neither_use_its_connections_nor_open_new_ones(
     settings: Settings, others: sql.Engine
 ) -> None:
-    mine = open_database(settings)
+    mine = open_database(settings, import_stores)
     end = fence(mine, "me")
     trace = Trace(mine)
     trace.create("before", Request(question="Why?"), "papers", "model")
@@ -76,7 +77,7 @@ def test_a_dead_process_can_neither_use_its_connections_nor_open_new_ones(
 
 
 def test_live_processes_keep_their_connections(settings: Settings, others: sql.Engine) -> None:
-    mine = open_database(settings)
+    mine = open_database(settings, import_stores)
     fence(mine, "me")
     with mine.connect() as connection, others.begin() as other:
         assert end_connections_of_dead(other)
@@ -92,7 +93,7 @@ def test_a_silent_process_is_not_listed(others: sql.Engine) -> None:
 
 
 def test_a_pooled_connection_that_the_server_ended_is_replaced(settings: Settings, others: sql.Engine) -> None:
-    mine = open_database(settings)
+    mine = open_database(settings, import_stores)
     with mine.connect() as connection:
         pid = connection.scalar(sql.text("SELECT pg_backend_pid()"))
     with others.connect() as connection:

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.common import (
-    Home,
-    Json,
-    command_group,
-    edit_entry,
-    make_candor,
-    print_json,
-    print_list,
-    print_result,
-    print_text,
-    schema_lines,
-)
+from api.cli.common import Cli, command_group, edit_entry, print_json, print_text, schema_lines
 
 if TYPE_CHECKING:
     from api.services.catalog.agents import AgentDescription
@@ -29,29 +18,29 @@ Name = Annotated[str, typer.Argument(help="Name of the agent.")]
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List all agents, including disabled ones.
 
     Example: candor agents
     """
-    found = make_candor(home).agents.list()
+    found = cli.make_candor().agents.list()
     rows = [
         (each.name, "yes" if each.enabled else "no", each.origin, each.model or "default", each.description)
         for each in found
     ]
-    print_list(found, ("agent", "enabled", "origin", "model", "description"), rows, as_json)
+    cli.print_list(found, ("agent", "enabled", "origin", "model", "description"), rows)
 
 
 @app.command()
-def show(name: Name, as_json: Json = False, home: Home = None) -> None:
+def show(cli: Cli, name: Name) -> None:
     """Show an agent. A custom agent is printed as a file for `candor agents add`.
 
     Example: candor agents show Lawyer > lawyer.toml
     """
     from multi_agent.catalog.store import as_toml
 
-    found = make_candor(home).agents.describe(name)
-    if as_json:
+    found = cli.make_candor().agents.describe(name)
+    if cli.as_json:
         print_json(found)
     elif found.custom:
         print_text(as_toml(found.custom), end="")
@@ -61,9 +50,8 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
 @app.command()
 def add(
+    cli: Cli,
     file: Annotated[Path, typer.Argument(help="TOML file with name, description, prompt, …; see docs/agents.md.")],
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Add a custom agent from a file. Later plans can use it.
 
@@ -72,16 +60,15 @@ def add(
     from multi_agent.catalog.entries import CustomAgent
     from multi_agent.catalog.store import read_file
 
-    added = make_candor(home).agents.add(read_file(file, CustomAgent))
-    _print_result(added, f"Added {added.name}.", as_json)
+    added = cli.make_candor().agents.add(read_file(file, CustomAgent))
+    cli.print_result(added, f"Added {added.name}.")
 
 
 @app.command()
 def edit(
+    cli: Cli,
     name: Name,
     file: Annotated[Path | None, typer.Argument(help="File with the new content. Default: open your editor.")] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Change a custom agent in your editor or from a file.
 
@@ -89,56 +76,55 @@ def edit(
     """
     from multi_agent.catalog.entries import CustomAgent
 
-    agents = make_candor(home).agents
+    agents = cli.make_candor().agents
     changed = agents.replace(name, edit_entry(agents.custom(name), file, CustomAgent))
-    _print_result(changed, f"Changed {name}.", as_json)
+    cli.print_result(changed, f"Changed {name}.")
 
 
 @app.command()
-def enable(name: Name, as_json: Json = False, home: Home = None) -> None:
+def enable(cli: Cli, name: Name) -> None:
     """Allow plans to use an agent again.
 
     Example: candor agents enable Analyst
     """
-    _change(home, name, {"enabled": True}, f"Enabled {name}.", as_json)
+    _change(name, {"enabled": True}, f"Enabled {name}.", cli)
 
 
 @app.command()
-def disable(name: Name, as_json: Json = False, home: Home = None) -> None:
+def disable(cli: Cli, name: Name) -> None:
     """Prevent plans from using an agent. Works for built-in agents, too.
 
     Example: candor agents disable Analyst
     """
-    _change(home, name, {"enabled": False}, f"Disabled {name}.", as_json)
+    _change(name, {"enabled": False}, f"Disabled {name}.", cli)
 
 
 @app.command()
 def give(
+    cli: Cli,
     name: Name,
     model: Annotated[str | None, typer.Option("--model", help="Named model endpoint; '' for the default.")] = None,
     skill: Annotated[
         list[str] | None, typer.Option("--skill", help="Skill to give. Repeatable; replaces the current skills.")
     ] = None,
     no_skills: Annotated[bool, typer.Option("--no-skills", help="Remove all skills of the agent.")] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Set the model or the skills of an agent. Works for built-in agents, too.
 
     Example: candor agents give Synthesizer --model large --skill plain-words
     """
     skills = [] if no_skills else skill or None
-    _change(home, name, {"model": model, "skills": skills}, f"Changed {name}.", as_json)
+    _change(name, {"model": model, "skills": skills}, f"Changed {name}.", cli)
 
 
 @app.command("rm")
-def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
+def remove(cli: Cli, name: Name) -> None:
     """Remove a custom agent.
 
     Example: candor agents rm Lawyer
     """
-    make_candor(home).agents.remove(name)
-    print_result({"removed": name}, f"Removed {name}.", as_json)
+    cli.make_candor().agents.remove(name)
+    cli.print_result({"removed": name}, f"Removed {name}.")
 
 
 def _lines(agent: AgentDescription) -> list[str]:
@@ -155,12 +141,8 @@ def _lines(agent: AgentDescription) -> list[str]:
     ]
 
 
-def _change(home: Path | None, name: str, changes: dict[str, Any], message: str, as_json: bool) -> None:
+def _change(name: str, changes: dict[str, Any], message: str, cli: Cli) -> None:
     from api.services.catalog.agents import AgentChanges
 
-    changed = make_candor(home).agents.change(name, AgentChanges(**changes))
-    _print_result(changed, message, as_json)
-
-
-def _print_result(agent: AgentDescription, message: str, as_json: bool) -> None:
-    print_result(agent, message, as_json)
+    changed = cli.make_candor().agents.change(name, AgentChanges(**changes))
+    cli.print_result(changed, message)

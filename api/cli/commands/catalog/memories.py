@@ -1,12 +1,10 @@
 """``candor memories``: preferences, how-to notes, conversations and tool use."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_list, print_result
+from api.cli.common import Cli, command_group
 
 app = command_group("memories", "List and change what the planner remembers between questions.")
 
@@ -14,7 +12,7 @@ MemoryId = Annotated[str, typer.Argument(help="Id of the memory.")]
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List your preferences, how-to notes, conversations, and tool use that led to answers.
 
     Example: candor memories
@@ -22,17 +20,16 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
     from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.memories import list_memories
 
-    found = list_memories(make_candor(home).memories, LOCAL_CALLER)
+    found = list_memories(cli.make_candor().memories, LOCAL_CALLER)
     rows = [(each.id, each.kind, each.session, each.text, each.answer) for each in found]
-    print_list(found, ("memory", "kind", "session", "text", "answer"), rows, as_json)
+    cli.print_list(found, ("memory", "kind", "session", "text", "answer"), rows)
 
 
 @app.command()
 def add(
+    cli: Cli,
     text: Annotated[str, typer.Argument(help="The preference, in one short sentence.")],
     how_to: Annotated[bool, typer.Option("--how-to", help="Add a how-to note for certain questions instead.")] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Add a preference or a how-to note for the planner.
 
@@ -41,17 +38,12 @@ def add(
     from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.memories import add_memory
 
-    added = add_memory(make_candor(home).memories, LOCAL_CALLER, "how_to" if how_to else "preference", text)
-    print_result(added, f"Added {added.id}.", as_json)
+    added = add_memory(cli.make_candor().memories, LOCAL_CALLER, "how_to" if how_to else "preference", text)
+    cli.print_result(added, f"Added {added.id}.")
 
 
 @app.command()
-def edit(
-    memory_id: MemoryId,
-    text: Annotated[str, typer.Argument(help="The new text.")],
-    as_json: Json = False,
-    home: Home = None,
-) -> None:
+def edit(cli: Cli, memory_id: MemoryId, text: Annotated[str, typer.Argument(help="The new text.")]) -> None:
     """Replace the text of a memory.
 
     Example: candor memories edit mem_0f3a5c7e9b1d "Answer in German, in short sentences."
@@ -59,12 +51,12 @@ def edit(
     from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.memories import edit_memory
 
-    changed = edit_memory(make_candor(home).memories, LOCAL_CALLER, memory_id, text)
-    print_result(changed, f"Changed {memory_id}.", as_json)
+    changed = edit_memory(cli.make_candor().memories, LOCAL_CALLER, memory_id, text)
+    cli.print_result(changed, f"Changed {memory_id}.")
 
 
 @app.command("rm")
-def remove(memory_id: MemoryId, as_json: Json = False, home: Home = None) -> None:
+def remove(cli: Cli, memory_id: MemoryId) -> None:
     """Delete a memory.
 
     Example: candor memories rm mem_0f3a5c7e9b1d
@@ -72,5 +64,5 @@ def remove(memory_id: MemoryId, as_json: Json = False, home: Home = None) -> Non
     from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.memories import delete_memory
 
-    delete_memory(make_candor(home).memories, LOCAL_CALLER, memory_id)
-    print_result({"removed": memory_id}, f"Deleted {memory_id}.", as_json)
+    delete_memory(cli.make_candor().memories, LOCAL_CALLER, memory_id)
+    cli.print_result({"removed": memory_id}, f"Deleted {memory_id}.")

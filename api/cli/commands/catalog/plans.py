@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import sys
 import tempfile
@@ -12,20 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.common import (
-    Home,
-    Json,
+    Cli,
     RunId,
     command_group,
     complete_collections,
     edit_text,
-    make_candor,
     make_console,
     print_json,
-    print_list,
     print_message,
-    print_result,
     print_text,
-    print_written,
     read_text,
     write_file,
 )
@@ -54,14 +48,14 @@ Collection = Annotated[
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List the saved plans.
 
     The planner sees them as examples. Follow one with `candor ask --template NAME`.
 
     Example: candor plans
     """
-    found = make_candor(home).plans.list()
+    found = cli.make_candor().plans.list()
     rows = [
         (
             each.name,
@@ -71,19 +65,19 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
         )
         for each in found
     ]
-    print_list(found, ("plan", "steps", "parameters", "original question"), rows, as_json)
+    cli.print_list(found, ("plan", "steps", "parameters", "original question"), rows)
 
 
 @app.command()
-def show(name: Name, as_json: Json = False, home: Home = None) -> None:
+def show(cli: Cli, name: Name) -> None:
     """Show a saved plan with its parameters and steps.
 
     Example: candor plans show weekly
     """
     from api.cli.render.runs import show_plan
 
-    found = make_candor(home).plans.get(name)
-    if as_json:
+    found = cli.make_candor().plans.get(name)
+    if cli.as_json:
         print_json(found)
     else:
         show_plan(make_console(), found.question, found.plan)
@@ -91,6 +85,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
 @app.command("save")
 def save(
+    cli: Cli,
     name: Annotated[str, typer.Argument(help="Name for the plan.")],
     run_id: RunId,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Save the model's proposal without asking.")] = False,
@@ -98,8 +93,6 @@ def save(
         bool, typer.Option("--no-model", help="Ask no model. Save the plan only if it does not contain its question.")
     ] = False,
     keep_documents: KeepDocuments = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Save the last plan of a run as a template for other questions.
 
@@ -108,29 +101,30 @@ def save(
 
     Example: candor plans save weekly run_3f2a
     """
-    if not (yes or no_model) and (as_json or not sys.stdin.isatty()):
+    if not (yes or no_model) and (cli.as_json or not sys.stdin.isatty()):
         raise UsageError(
             "The proposal cannot be confirmed without a terminal. Add --yes to save it without confirmation, or "
             "--no-model to save the plan only if it does not contain its question."
         )
-    plans = make_candor(home).plans
+    plans = cli.make_candor().plans
     plans.require_free(name)  # fails before the model call
     if no_model:
         saved = plans.save_from_run(name, run_id, keep_documents=keep_documents)
     else:
+        import asyncio
+
         proposal = asyncio.run(plans.propose(run_id, keep_documents=keep_documents))
-        saved = _save_proposal(plans, name, proposal, yes=yes, keep_documents=keep_documents, as_json=as_json)
-    _print_saved(saved, "Saved", as_json)
+        saved = _save_proposal(plans, name, proposal, yes=yes, keep_documents=keep_documents, cli=cli)
+    _print_saved(saved, "Saved", cli)
 
 
 @app.command()
 def edit(
+    cli: Cli,
     name: Name,
     file: Annotated[Path | None, typer.Argument(help="File with the new plan. Default: open your editor.")] = None,
     keep_documents: KeepDocuments = False,
     collection: Collection = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Change a saved plan in your editor or from a file.
 
@@ -141,7 +135,7 @@ def edit(
     from api.services.catalog.plans import PlanFile
     from multi_agent.errors import AgentError
 
-    plans = make_candor(home).plans
+    plans = cli.make_candor().plans
     text = read_text(file) if file else edit_text(PlanFile.of(plans.get(name)).text, ".json")
     try:
         changed = PlanFile.parse(text, str(file or "The edited text"))
@@ -156,17 +150,16 @@ def edit(
             f"{error} Nothing was changed. Your text is in {kept}. Correct it there, then run "
             f"`candor plans edit {shlex.quote(name)} {kept}`."
         ) from error
-    _print_saved(saved, "Changed", as_json)
+    _print_saved(saved, "Changed", cli)
 
 
 @app.command()
 def export(
+    cli: Cli,
     name: Name,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.")
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Export a saved plan as a JSON file for `candor plans import`.
 
@@ -174,22 +167,21 @@ def export(
     """
     from api.services.catalog.plans import PlanFile
 
-    text = PlanFile.of(make_candor(home).plans.get(name)).text
+    text = PlanFile.of(cli.make_candor().plans.get(name)).text
     if output is None:
         print_text(text, end="")
         return
     write_file(output, text)
-    print_written(output, f"Wrote {output}.", as_json)
+    cli.print_written(output, f"Wrote {output}.")
 
 
 @app.command("import")
 def import_file(
+    cli: Cli,
     file: Annotated[Path, typer.Argument(help="File that `candor plans export` wrote.")],
     name: Annotated[str, typer.Option("--name", help="Name for the plan. Default: the name in the file.")] = "",
     keep_documents: KeepDocuments = False,
     collection: Collection = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Save a plan from a file.
 
@@ -198,31 +190,29 @@ def import_file(
     from api.services.catalog.plans import PlanFile
 
     given = PlanFile.parse(read_text(file), str(file))
-    plans = make_candor(home).plans
+    plans = cli.make_candor().plans
     saved = plans.save(name or given.name, given.plan, given.question, collection, keep_documents=keep_documents)
-    _print_saved(saved, "Imported", as_json)
+    _print_saved(saved, "Imported", cli)
 
 
 @app.command("delete")
-def delete(
-    name: Annotated[str, typer.Argument(help="Plan to delete.")], as_json: Json = False, home: Home = None
-) -> None:
+def delete(cli: Cli, name: Annotated[str, typer.Argument(help="Plan to delete.")]) -> None:
     """Delete a saved plan.
 
     Example: candor plans delete weekly
     """
-    make_candor(home).plans.delete(name)
-    print_result({"removed": name}, f"Deleted {name}.", as_json)
+    cli.make_candor().plans.delete(name)
+    cli.print_result({"removed": name}, f"Deleted {name}.")
 
 
 def _save_proposal(
-    plans: Plans, name: str, proposal: Proposal, *, yes: bool, keep_documents: bool, as_json: bool
+    plans: Plans, name: str, proposal: Proposal, *, yes: bool, keep_documents: bool, cli: Cli
 ) -> PlanExample:
     """Print the proposal and save it after confirmation. Without confirmation, write it to a file, raise UsageError."""
     from api.cli.render.runs import show_plan
     from api.services.catalog.plans import PlanFile
 
-    if not as_json:
+    if not cli.as_json:
         show_plan(make_console(), proposal.question, proposal.plan)
     file = PlanFile(version=1, name=name, question=proposal.question, plan=proposal.plan)
     if proposal.faults:
@@ -239,8 +229,8 @@ def _continue_with(file: PlanFile, collection: str) -> str:
     return f"The proposal is in {kept}. Change it there, then run `{command}`."
 
 
-def _print_saved(saved: PlanExample, done: str, as_json: bool) -> None:
-    if as_json:
+def _print_saved(saved: PlanExample, done: str, cli: Cli) -> None:
+    if cli.as_json:
         print_json({"saved": saved.name, "plan": saved.plan})
         return
     parameters = ", ".join(each.name for each in saved.plan.parameters)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_text, schema_lines
+from api.cli.common import Cli, command_group, print_json, print_text, schema_lines
 
 if TYPE_CHECKING:
     from api.services.catalog.tools import ToolDescription
@@ -16,9 +16,8 @@ app = command_group("tools", "List the tools that agents can be granted.")
 
 @app.command("list")
 def list_all(
+    cli: Cli,
     servers: Annotated[bool, typer.Option("--servers", help="Also list the tools of each MCP server.")] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """List the tools that agents can be granted.
 
@@ -28,16 +27,14 @@ def list_all(
 
     from api.services.catalog.tools import describe_tools
 
-    found = asyncio.run(describe_tools(make_candor(home).tools, ask_servers=servers))
+    found = asyncio.run(describe_tools(cli.make_candor().tools, ask_servers=servers))
     rows = [(each.name, _needs_approval(each), each.unavailable or each.description) for each in found]
-    print_list(found, ("tool", "approval", "description"), rows, as_json)
+    cli.print_list(found, ("tool", "approval", "description"), rows)
 
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="Name of the tool; SERVER.TOOL for a tool of an MCP server.")],
-    as_json: Json = False,
-    home: Home = None,
+    cli: Cli, name: Annotated[str, typer.Argument(help="Name of the tool; SERVER.TOOL for a tool of an MCP server.")]
 ) -> None:
     """Show the description of a tool, its arguments, and the name of its key.
 
@@ -47,8 +44,8 @@ def show(
 
     from api.services.catalog.tools import describe_tool
 
-    found = asyncio.run(describe_tool(make_candor(home).tools, name))
-    if as_json:
+    found = asyncio.run(describe_tool(cli.make_candor().tools, name))
+    if cli.as_json:
         print_json(found)
         return
     lines = [

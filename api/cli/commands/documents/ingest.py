@@ -1,23 +1,11 @@
 """``candor ingest``, ``adopt`` and ``drop``: read files into a collection, take it over, delete it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from api.cli.common import (
-    Home,
-    Json,
-    Yes,
-    command,
-    complete_collections,
-    make_candor,
-    make_console,
-    print_json,
-    print_result,
-)
+from api.cli.common import Cli, Now, Yes, command, complete_collections, deleted, make_console, print_json
 from api.errors import UsageError
 
 app = command()
@@ -25,6 +13,7 @@ app = command()
 
 @app.command()
 def ingest(
+    cli: Cli,
     paths: Annotated[
         list[str] | None,
         typer.Argument(help="Files, folders to read recursively, or web addresses.", show_default=False),
@@ -72,8 +61,6 @@ def ingest(
     ocr: Annotated[
         str | None, typer.Option("--ocr", help="Recognize text in page images: auto, always or never.")
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Read documents into a collection.
 
@@ -93,7 +80,7 @@ def ingest(
     """
     from api.cli.ask.folder import choose_collection
     from api.cli.ingest import exit_code, planned, run_request, run_watch
-    from api.services.documents.ingest import named_values
+    from api.services.documents.selection import named_values
     from api.services.documents.sources import is_web_address
     from ingest.pipeline.plan import IngestRequest
 
@@ -104,9 +91,9 @@ def ingest(
         raise UsageError("Nothing to ingest. Name files or folders, or use --retry-failed.")
     if (sync or watch) and not paths:
         raise UsageError("--sync and --watch need files or folders.")
-    if watch and (as_json or dry_run):
+    if watch and (cli.as_json or dry_run):
         raise UsageError("--watch cannot be combined with --json or --dry-run.")
-    candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
+    candor = cli.make_candor(**({"ingest": {"ocr": ocr}} if ocr else {}))
     files = [path for path in paths or () if path not in urls]
     request = IngestRequest(
         collection=collection or choose_collection(candor, [Path(path) for path in files or urls]),
@@ -119,10 +106,10 @@ def ingest(
         return
     if dry_run:
         plan = candor.ingest.plan(request)
-        print_result(plan, "\n".join(planned(plan, details=details)), as_json)
+        cli.print_result(plan, "\n".join(planned(plan, details=details)))
         return
-    report = run_request(candor, request, progress=not as_json, details=details)
-    if as_json:
+    report = run_request(candor, request, progress=not cli.as_json, details=details)
+    if cli.as_json:
         print_json(report)
     if code := exit_code(report):
         raise typer.Exit(code)
@@ -130,10 +117,9 @@ def ingest(
 
 @app.command()
 def adopt(
+    cli: Cli,
     collection: Annotated[str, typer.Argument(help="Collection to adopt.", autocompletion=complete_collections)],
     yes: Yes = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Make the current database the owner of a collection on a Qdrant server.
 
@@ -145,18 +131,18 @@ def adopt(
     if not yes:
         question = f"Make this database the owner of {collection!r}? Its former database can no longer change it."
         typer.confirm(question, abort=True, err=True)
-    make_candor(home).collections.adopt(collection)
-    print_result({"adopted": collection}, f"{collection} belongs to this database.", as_json)
+    cli.make_candor().collections.adopt(collection)
+    cli.print_result({"adopted": collection}, f"{collection} belongs to this database.")
 
 
 @app.command()
-def collections(as_json: Json = False, home: Home = None) -> None:
+def collections(cli: Cli) -> None:
     """List the collections with the number of their documents and passages.
 
     Example: candor collections
     """
-    found = list(make_candor(home).collections.overview())
-    if as_json:
+    found = list(cli.make_candor().collections.overview())
+    if cli.as_json:
         print_json(found)
         return
     from api.cli.render.documents import show_collections
@@ -166,18 +152,18 @@ def collections(as_json: Json = False, home: Home = None) -> None:
 
 @app.command()
 def drop(
+    cli: Cli,
     collection: Annotated[str, typer.Argument(help="Collection to delete.", autocompletion=complete_collections)],
+    now: Now = False,
     yes: Yes = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
-    """Delete a collection and its index. Keeps the original files and past runs.
+    """Move a collection and its documents to the bin. The original files and past runs are kept.
 
     Example: candor drop papers
     """
-    collections = make_candor(home).collections
-    collections.require_known(collection)
+    candor = cli.make_candor()
+    candor.collections.require_known(collection)
     if not yes:
         typer.confirm(f"Delete the collection {collection!r}?", abort=True, err=True)
-    collections.drop(collection)
-    print_result({"dropped": collection}, f"Deleted {collection}.", as_json)
+    candor.bin.delete_collection(collection, now=now)
+    cli.print_result({"dropped": collection}, deleted(candor, collection, now=now))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from api.cli import filters
 from api.cli.common import (
+    Cli,
     CollectionOption,
     CollectionsOption,
-    Home,
-    Json,
+    Command,
     command,
-    make_candor,
     make_console,
     print_json,
     print_message,
@@ -22,6 +23,7 @@ from api.cli.common import (
     require_text,
     selection,
 )
+from api.errors import UsageError
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
@@ -31,9 +33,31 @@ if TYPE_CHECKING:
 app = command()
 
 
-@app.command()
+class _Query(Command):
+    """A command that reads `-word` as a word of its query. Options such as `-n5` and values stay as they are."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Typer's context type is private
+        with_value = {name for each in self.params if not getattr(each, "is_flag", True) for name in each.opts}
+        end = [*args, "--"].index("--")
+        before = pairwise(["", *args[:end]])
+        marked = [f" {each}" if last not in with_value and self._is_word(each) else each for last, each in before]
+        return super().parse_args(ctx, marked + args[end:])
+
+    def _is_word(self, written: str) -> bool:
+        if not re.fullmatch(r"-[^\W\d][^\W\d].*", written):
+            return False
+        if written.startswith("-c"):
+            raise UsageError(
+                f"{written} can be a collection or a word to exclude. Write `-c {written[2:]}`, or put the whole query "
+                f"in quotes: 'QUERY {written}'."
+            )
+        return True
+
+
+@app.command(cls=_Query)
 def search(
-    query: Annotated[str, typer.Argument(help="Search words, or a question.")],
+    cli: Cli,
+    words: Annotated[list[str], typer.Argument(metavar="QUERY", help="Search words, or a question.")],
     collection: CollectionsOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Number of passages.")] = 10,
     documents: filters.Documents = None,
@@ -56,8 +80,6 @@ def search(
     timings: Annotated[
         bool, typer.Option("--timings", help="Print the duration of each stage to standard error.")
     ] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Find passages without a language model.
 
@@ -73,13 +95,13 @@ def search(
     from api.services.documents.search import count_words, require_reranker, timed_search
     from vectorstore.models import SearchMode
 
-    wanted = filters.make_filter(documents, folder, types, since, tags, where, latest)
-    candor = make_candor(home)
+    wanted, query = filters.make_filter(documents, folder, types, since, tags, where, latest), " ".join(words)
+    candor = cli.make_candor()
     if counted:
         name = candor.collections.resolve(selection(collection))
         with candor.collections.open_library(name) as library:
             counts = count_words(library, candor.documents, require_text(query, "query"), wanted)
-        if as_json:
+        if cli.as_json:
             print_json(counts)
         else:
             from api.cli.render.documents import show_counts
@@ -95,7 +117,7 @@ def search(
         SearchMode(mode),
         require_reranker(candor.reranker) if rerank else None,
     )
-    if as_json:
+    if cli.as_json:
         print_json(
             [hit.model_dump(mode="json", exclude={"chunk"}) | hit.chunk.model_dump(mode="json") for hit in found.hits]
         )
@@ -111,6 +133,7 @@ def search(
 
 @app.command()
 def show(
+    cli: Cli,
     document: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name; or a run id.")],
     number: Annotated[
         int | None, typer.Argument(min=1, help="Number of evidence in the answer of the run.", show_default=False)
@@ -123,8 +146,6 @@ def show(
         ),
     ] = None,
     collection: CollectionOption = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Show the metadata of a document, or its parsed text.
 
@@ -137,14 +158,14 @@ def show(
     from api.cli.render.answers import show_kept
     from api.services.research.kept_text import evidence_text
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     if number is not None:
         kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, document, number, LOCAL_CALLER)
-        print_json(kept) if as_json else show_kept(make_console(), kept)
+        print_json(kept) if cli.as_json else show_kept(make_console(), kept)
         return
     found = candor.documents.find(document, collection)
     parsed = _text(candor, found, page) if text or page else None
-    if as_json:
+    if cli.as_json:
         print_json(found.model_dump(mode="json") | ({"text": parsed} if parsed is not None else {}))
     elif parsed is not None:
         # Programs get the text exactly as it was indexed. On a terminal, control characters are replaced.

@@ -1,23 +1,18 @@
 """``candor sources``: sites, repositories, mail, remote folders and services whose documents a collection has."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from api.cli.common import (
-    Home,
-    Json,
+    Cli,
+    CollectionOption,
     Yes,
     command_group,
     complete_collections,
-    make_candor,
     print_json,
-    print_list,
     print_message,
-    print_result,
     read_data,
 )
 
@@ -27,23 +22,24 @@ In = Annotated[str, typer.Option("--collection", "-c", help="Collection.", autoc
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli, collection: CollectionOption = None) -> None:
     """List the sources with the state, the end and the errors of the last sync.
 
     Example: candor sources
     """
-    found = make_candor(home).sources.table.list()
+    found = cli.make_candor().sources.table.list(collection)
     rows = [
         (each.collection, each.name, each.address, each.state.value, each.documents,
          str(each.synced_at or "")[:16], str(each.next_sync or "")[:16], each.error)
         for each in found
     ]  # fmt: skip
     columns = ("collection", "source", "address", "state", "documents", "last sync", "next sync", "error")
-    print_list(found, columns, rows, as_json)
+    cli.print_list(found, columns, rows)
 
 
 @app.command()
 def add(
+    cli: Cli,
     address: Annotated[
         str,
         typer.Argument(
@@ -73,8 +69,6 @@ def add(
     include: Annotated[
         list[str] | None, typer.Option("--include", help="Read what matches although a rule leaves it out. Repeatable.")
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Add a source to a collection, or change the options of one. `candor sources sync` reads it.
 
@@ -93,18 +87,19 @@ def add(
         include=tuple(include or ()),
         every=every,
     )
-    added = make_candor(home).sources.add(source)
+    candor = cli.make_candor()
+    candor.collections.require_kept(collection)
+    added = candor.sources.add(source)
     message = f"Added {added.name}. `candor sources sync {added.name} -c {collection}` reads it."
-    print_result(added, message, as_json)
+    cli.print_result(added, message)
 
 
 @app.command()
 def sync(
+    cli: Cli,
     names: Annotated[list[str] | None, typer.Argument(help="Sources. Default: all.", show_default=False)] = None,
     collection: In = "documents",
     details: Annotated[bool, typer.Option("--details", help="List each file that failed or was left out.")] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Read what is new or has changed in sources, and remove what they no longer have.
 
@@ -116,18 +111,18 @@ def sync(
     from ingest.errors import SourceFailed
     from ingest.pipeline.plan import IngestRequest
 
-    candor, reports, code = make_candor(home), [], 0
+    candor, reports, code = cli.make_candor(), [], 0
     for name in names or [each.name for each in candor.sources.table.list(collection)]:
         try:
             request = IngestRequest(collection=collection, source=name)
-            reports.append(run_request(candor, request, progress=not as_json, details=details))
+            reports.append(run_request(candor, request, progress=not cli.as_json, details=details))
             code = max(code, exit_code(reports[-1]))
             if reports[-1].cancelled:
                 break
         except SourceFailed as error:
             print_message(f"candor: {error}")
             code = 1
-    if as_json:
+    if cli.as_json:
         print_json(reports)
     elif not (reports or code):
         print_message(f"Collection {collection!r} has no source. `candor sources add` adds one.")
@@ -137,11 +132,7 @@ def sync(
 
 @app.command()
 def remove(
-    name: Annotated[str, typer.Argument(help="Source.")],
-    collection: In = "documents",
-    yes: Yes = False,
-    as_json: Json = False,
-    home: Home = None,
+    cli: Cli, name: Annotated[str, typer.Argument(help="Source.")], collection: In = "documents", yes: Yes = False
 ) -> None:
     """Remove a source and its documents.
 
@@ -149,7 +140,7 @@ def remove(
     """
     from vectorstore.errors import CollectionNotFound
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     source = candor.sources.find(collection, name)
     if not yes:
         typer.confirm(f"Remove the source {name!r} and its {source.documents} documents?", abort=True, err=True)
@@ -158,4 +149,4 @@ def remove(
             removed = candor.sources.remove(source, opened)
     except CollectionNotFound:  # it was never synced
         removed = candor.sources.remove(source, None)
-    print_result({"removed": name, "documents": removed}, f"Removed {name} and {removed} documents.", as_json)
+    cli.print_result({"removed": name, "documents": removed}, f"Removed {name} and {removed} documents.")

@@ -1,21 +1,19 @@
 """``candor eval init``, ``draft`` and ``from-ratings``: create a question set."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from api.cli.common import CollectionOption, Home, Json, command, make_candor, print_message, print_written, write_file
+from api.cli.common import Cli, CollectionOption, command, print_message, write_file
 from api.errors import UsageError
 
 app = command()
 
 
 @app.command()
-def init(path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .csv.")], as_json: Json = False) -> None:
+def init(cli: Cli, path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .csv.")]) -> None:
     """Write an example question set.
 
     Example: candor eval init questions.csv
@@ -25,17 +23,16 @@ def init(path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .cs
     text = files("sample_docs").joinpath(f"question_set{path.suffix}").read_text(encoding="utf-8")
     write_file(path, text, new=True)
     message = f"Wrote {path}. Replace the questions with your own, then run: candor eval run {path} --collection NAME"
-    print_written(path, message, as_json)
+    cli.print_written(path, message)
 
 
 @app.command()
 def draft(
+    cli: Cli,
     output: Annotated[Path, typer.Argument(help="File to write: .jsonl.")],
     collection: CollectionOption = None,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="Number of passages to ask about.")] = 20,
     seed: Annotated[int, typer.Option("--seed", help="Random seed for choosing the passages.")] = 1,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Let the model propose questions about a collection.
 
@@ -46,7 +43,7 @@ def draft(
     """
     if output.suffix != ".jsonl":
         raise UsageError(f"Drafts are written to a new .jsonl file, not {str(output)!r}.")
-    candor = make_candor(home)
+    candor = cli.make_candor()
     name = candor.collections.resolve(collection)
     try:
         file = output.open("x", encoding="utf-8")
@@ -61,15 +58,14 @@ def draft(
     if not written:
         raise UsageError("The model proposed no question, so no file was written. Try another --seed.")
     message = f"Wrote {written} drafts to {output}. Check each one: the model wrote both question and answer."
-    print_written(output, message, as_json)
+    cli.print_written(output, message)
 
 
 @app.command("from-ratings")
 def from_ratings(
+    cli: Cli,
     output: Annotated[Path, typer.Argument(help="File to write: .jsonl.")],
     collection: CollectionOption = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Write the questions whose answers you have rated (with `candor rate` or on the web page) as a question set.
 
@@ -83,7 +79,7 @@ def from_ratings(
 
     if output.suffix != ".jsonl":
         raise UsageError(f"Rated questions are written to a new .jsonl file, not {str(output)!r}.")
-    candor = make_candor(home)
+    candor = cli.make_candor()
     known = candor.collections.require(candor.collections.resolve(collection))
     found = rated_questions(candor.trace, candor.ledger, known.collection).questions
     if not found:
@@ -92,4 +88,4 @@ def from_ratings(
     without = sum(each.answerable is None for each in found)
     gaps = f" Without a known answer: {without}. Add one to measure whether an answer is right." if without else ""
     message = f"Wrote {len(found)} rated questions to {output}.{gaps}"
-    print_written(output, message, as_json)
+    cli.print_written(output, message)

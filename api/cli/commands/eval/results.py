@@ -1,25 +1,11 @@
 """``candor eval list``, ``show``, ``compare``, ``report``, ``calibrate`` and ``rm``: stored evaluations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from api.cli.common import (
-    Home,
-    Json,
-    command,
-    make_candor,
-    make_console,
-    print_json,
-    print_list,
-    print_message,
-    print_result,
-    print_written,
-    write_file,
-)
+from api.cli.common import Cli, command, make_console, print_json, print_message, write_file
 from api.errors import UsageError
 
 app = command()
@@ -31,32 +17,32 @@ ByTag = Annotated[
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List the evaluations, newest first.
 
     Example: candor eval
     """
-    found = make_candor(home).evaluations.store.list()
+    found = cli.make_candor().evaluations.store.list()
     columns = ("evaluation", "started (UTC)", "state", "set", "collection", "configuration")
     rows = [
         (each.id, f"{each.started_at:%Y-%m-%d %H:%M}", each.state, each.set_name, each.collection,
          each.configuration.label)
         for each in found
     ]  # fmt: skip
-    print_list(found, columns, rows, as_json)
+    cli.print_list(found, columns, rows)
 
 
 @app.command()
-def show(evaluation: EvaluationId, by_tag: ByTag = False, as_json: Json = False, home: Home = None) -> None:
+def show(cli: Cli, evaluation: EvaluationId, by_tag: ByTag = False) -> None:
     """Show the figures of an evaluation.
 
     Example: candor eval show eval_3f2a
     """
     from multi_agent.evaluation.summary import summarize
 
-    result = make_candor(home).evaluations.store.get(evaluation)
+    result = cli.make_candor().evaluations.store.get(evaluation)
     summary = summarize(result, by_tag=by_tag)
-    if as_json:
+    if cli.as_json:
         print_json({**result.model_dump(mode="json"), "summary": summary})
         return
     from api.cli.render.evaluations import show_summary
@@ -66,11 +52,10 @@ def show(evaluation: EvaluationId, by_tag: ByTag = False, as_json: Json = False,
 
 @app.command()
 def compare(
+    cli: Cli,
     first: Annotated[str, typer.Argument(help="Baseline evaluation.")],
     second: Annotated[str, typer.Argument(help="Evaluation to compare with it.")],
     by_tag: ByTag = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Compare two evaluations question by question.
 
@@ -80,10 +65,10 @@ def compare(
     """
     from multi_agent.evaluation.summary import compare_evaluations
 
-    store = make_candor(home).evaluations.store
+    store = cli.make_candor().evaluations.store
     one, other = store.get(first), store.get(second)
     comparison = compare_evaluations(one, other, by_tag=by_tag)
-    if as_json:
+    if cli.as_json:
         print_json(comparison)
         return
     from api.cli.render.evaluations import show_comparison
@@ -93,6 +78,7 @@ def compare(
 
 @app.command()
 def report(
+    cli: Cli,
     evaluations: Annotated[
         list[str], typer.Argument(help="Evaluation ids. All others are compared with the first one.")
     ],
@@ -101,8 +87,6 @@ def report(
         str, typer.Option("--viewer", help="URL of `candor serve`, to link each question to its run.")
     ] = "",
     by_tag: ByTag = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Write a report as HTML, Markdown or JSON.
 
@@ -115,20 +99,19 @@ def report(
     form = output.suffix.removeprefix(".")
     if form not in list(ReportFormat):
         raise UsageError(f"A report must be a .{', .'.join(ReportFormat)} file, not {str(output)!r}.")
-    store = make_candor(home).evaluations.store
+    store = cli.make_candor().evaluations.store
     text = render_report(
         Report.create([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), ReportFormat(form)
     )
     write_file(output, text)
-    print_written(output, f"Wrote {output}.", as_json)
+    cli.print_written(output, f"Wrote {output}.")
 
 
 @app.command()
 def calibrate(
+    cli: Cli,
     evaluation: EvaluationId,
     labels: Annotated[Path, typer.Argument(help="CSV file with the columns id and grade (1, 0.5 or 0) by a person.")],
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Compare the grades of the judge with a person's.
 
@@ -137,10 +120,10 @@ def calibrate(
     from api.services.evaluation.evaluations import read_labels
     from multi_agent.evaluation.statistics import calibrate as compare_grades
 
-    result = make_candor(home).evaluations.store.get(evaluation)
+    result = cli.make_candor().evaluations.store.get(evaluation)
     judged = {row.question_id: row.figures["judged"] for row in result.rows if "judged" in row.figures}
     calibration = compare_grades(judged, read_labels(labels))
-    if as_json:
+    if cli.as_json:
         print_json(calibration)
         return
     from api.cli.render.evaluations import calibration_line
@@ -149,12 +132,12 @@ def calibrate(
 
 
 @app.command("rm")
-def remove(evaluation: EvaluationId, as_json: Json = False, home: Home = None) -> None:
+def remove(cli: Cli, evaluation: EvaluationId) -> None:
     """Delete an evaluation. Keeps its runs.
 
     Example: candor eval rm eval_3f2a
     """
-    store = make_candor(home).evaluations.store
+    store = cli.make_candor().evaluations.store
     found = store.get(evaluation).evaluation.id
     store.delete(found)
-    print_result({"removed": found}, f"Deleted {found}.", as_json)
+    cli.print_result({"removed": found}, f"Deleted {found}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.common import CollectionOption, Home, Json, command, make_candor, make_console, print_json, print_message
+from api.cli.common import Cli, CollectionOption, command, make_console, print_json, print_message
 from api.errors import UsageError
 from base.counts import count
 
@@ -40,6 +40,7 @@ FigureName = Annotated[str, typer.Option("--figure", help="The figure that --fai
 
 @app.command()
 def run(
+    cli: Cli,
     questions: Annotated[Path, typer.Argument(help="Question set: .jsonl or .csv.")],
     collection: CollectionOption = None,
     config: Annotated[
@@ -66,8 +67,6 @@ def run(
     fail_if: FailIf = None,
     fail_if_worse_than: WorseThan = None,
     figure: FigureName = "correct",
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Ask every question of a set and measure the answers. If interrupted, use `candor eval resume`.
 
@@ -81,7 +80,7 @@ def run(
     from multi_agent.evaluation.draft_questions import DRAFT
     from multi_agent.evaluation.question_set import AnswerType, load_questions
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     evaluations = candor.evaluations
     question_set = load_questions(questions).limited(limit)
     metrics = choose_metrics(metric or (), judged=judge is not None)
@@ -111,12 +110,13 @@ def run(
             for each in configurations
         ]
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
-    _ask_questions(evaluations, results, parallel, budget, as_json)
-    _conclude(evaluations, [each.evaluation.id for each in results], gate, as_json)
+    _ask_questions(evaluations, results, parallel, budget, cli)
+    _conclude(evaluations, [each.evaluation.id for each in results], gate, cli)
 
 
 @app.command()
 def resume(
+    cli: Cli,
     evaluation: Annotated[str, typer.Argument(help="Evaluation id, or a unique prefix of it.")],
     parallel: Parallel = 4,
     max_calls: MaxCalls = None,
@@ -126,8 +126,6 @@ def resume(
     fail_if: FailIf = None,
     fail_if_worse_than: WorseThan = None,
     figure: FigureName = "correct",
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Resume an evaluation that was interrupted or reached a limit. Finished questions are not asked again.
 
@@ -136,7 +134,7 @@ def resume(
     from api.services.evaluation.evaluations import choose_metrics
     from api.services.evaluation.gate import create_gate
 
-    evaluations = make_candor(home).evaluations
+    evaluations = cli.make_candor().evaluations
     result = evaluations.store.get(evaluation)
     stored = result.evaluation
     metrics = choose_metrics(stored.metrics, judged=stored.judge_endpoint is not None)
@@ -144,12 +142,12 @@ def resume(
         evaluations.store, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=stored.fingerprint
     )
     budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
-    _ask_questions(evaluations, [result], parallel, budget, as_json)
-    _conclude(evaluations, [stored.id], gate, as_json)
+    _ask_questions(evaluations, [result], parallel, budget, cli)
+    _conclude(evaluations, [stored.id], gate, cli)
 
 
 def _ask_questions(
-    evaluations: Evaluations, results: list[EvaluationResult], parallel: int, budget: dict[str, Any], as_json: bool
+    evaluations: Evaluations, results: list[EvaluationResult], parallel: int, budget: dict[str, Any], cli: Cli
 ) -> None:
     """Ask the remaining questions of each evaluation. On Ctrl-C, print how to resume and raise KeyboardInterrupt."""
     from api.cli.render.evaluations import progress, unfinished_lines
@@ -158,7 +156,7 @@ def _ask_questions(
     for result in results:
         label = result.evaluation.configuration.label
         print_message(f"{result.evaluation.id}: {label}, {count(len(result.questions), 'question')}")
-    with progress(results, visible=not as_json) as show_row:
+    with progress(results, visible=not cli.as_json) as show_row:
         try:
             evaluations.run_all(results, parallel=parallel, budget=Budget.model_validate(budget), on_row=show_row)
         except KeyboardInterrupt:
@@ -167,7 +165,7 @@ def _ask_questions(
             raise
 
 
-def _conclude(evaluations: Evaluations, ids: list[str], gate: EvaluationGate, as_json: bool) -> None:
+def _conclude(evaluations: Evaluations, ids: list[str], gate: EvaluationGate, cli: Cli) -> None:
     """Print the results. Exit with code 1 if the gate fails or questions are left."""
     from api.cli.render.evaluations import show_comparison, show_summary, unfinished_lines
     from multi_agent.evaluation.summary import compare_evaluations, summarize
@@ -180,7 +178,7 @@ def _conclude(evaluations: Evaluations, ids: list[str], gate: EvaluationGate, as
     failures = [failure for summary in summaries for failure in gate.failed_conditions(summary)]
     failures += [each.message for each in checks if each.worse]
     failures += unfinished_lines(results)
-    if as_json:
+    if cli.as_json:
         shown = [
             {**result.model_dump(mode="json"), "summary": summary}
             for result, summary in zip(results, summaries, strict=True)

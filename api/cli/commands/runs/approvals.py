@@ -1,14 +1,11 @@
 """``candor approvals``: tool calls that wait for a person's approval."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_list, print_result
+from api.cli.common import Cli, command_group
 from api.errors import UsageError
 
 app = command_group("approvals", "List, approve and refuse tool calls that wait for approval.")
@@ -17,7 +14,7 @@ ApprovalId = Annotated[str, typer.Argument(help="Approval id, as listed by `cand
 
 
 @app.command("list")
-def list_all(as_json: Json = False, home: Home = None) -> None:
+def list_all(cli: Cli) -> None:
     """List the tool calls that wait for approval.
 
     Example: candor approvals
@@ -25,50 +22,49 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
     from api.auth.permissions import LOCAL_CALLER
     from api.services.research.approvals import open_approvals
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     found = open_approvals(candor.tools.approvals, candor.trace, LOCAL_CALLER)
     rows = [
         (each.approval_id, each.agent, each.tool, json.dumps(each.arguments, ensure_ascii=False), each.reason)
         for each in found
     ]
-    print_list(found, ("approval", "agent", "tool", "arguments", "reason"), rows, as_json)
+    cli.print_list(found, ("approval", "agent", "tool", "arguments", "reason"), rows)
 
 
 @app.command()
 def approve(
+    cli: Cli,
     approval_id: ApprovalId,
     arguments: Annotated[
         str | None, typer.Option("--arguments", help="Changed arguments for the call, as a JSON object.")
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Approve a tool call, unchanged or with other arguments.
 
     Example: candor approvals approve run_3f2a91c0d4e7-5be1c2f0a9d3-0 --arguments '{"name": "data.csv"}'
     """
     if arguments is None:
-        _decide(approval_id, {"decision": "approved"}, as_json, home)
+        _decide(approval_id, {"decision": "approved"}, cli)
     else:
-        _decide(approval_id, {"decision": "edited", "arguments": _parse_object(arguments)}, as_json, home)
+        _decide(approval_id, {"decision": "edited", "arguments": _parse_object(arguments)}, cli)
 
 
 @app.command()
-def refuse(approval_id: ApprovalId, as_json: Json = False, home: Home = None) -> None:
+def refuse(cli: Cli, approval_id: ApprovalId) -> None:
     """Refuse a tool call. The agent is notified.
 
     Example: candor approvals refuse run_3f2a91c0d4e7-5be1c2f0a9d3-0
     """
-    _decide(approval_id, {"decision": "refused"}, as_json, home)
+    _decide(approval_id, {"decision": "refused"}, cli)
 
 
-def _decide(approval_id: str, decision: dict[str, Any], as_json: bool, home: Path | None) -> None:
+def _decide(approval_id: str, decision: dict[str, Any], cli: Cli) -> None:
     from api.auth.permissions import LOCAL_CALLER
     from api.services.research.approvals import Decision, decide
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     decided = decide(candor.tools.approvals, candor.trace, approval_id, Decision.model_validate(decision), LOCAL_CALLER)
-    print_result(decided, f"{decided.status.capitalize()}: {decided.tool} of run {decided.run_id}.", as_json)
+    cli.print_result(decided, f"{decided.status.capitalize()}: {decided.tool} of run {decided.run_id}.")
 
 
 def _parse_object(text: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """``candor ask`` and ``candor chat``: research a question, or several in a conversation."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,16 +9,14 @@ import typer
 from api.cli import filters
 from api.cli.common import (
     AgentOption,
+    Cli,
     CollectionsOption,
-    Home,
-    Json,
     MaxCalls,
     MaxCost,
     MaxTokens,
     ModelOption,
     SourcesOption,
     command,
-    make_candor,
     make_console,
     require_text,
     selection,
@@ -31,7 +27,7 @@ app = command()
 
 @app.command()
 def ask(
-    ctx: typer.Context,
+    cli: Cli,
     question: Annotated[str, typer.Argument(help="The question, in quotation marks.", show_default=False)] = "",
     paths: Annotated[
         list[Path] | None,
@@ -102,8 +98,6 @@ def ask(
         bool, typer.Option("--verbose", "-v", help="Print the steps, whole quotes, computations and checks.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer.")] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Answer a question from a collection, with evidence.
 
@@ -127,7 +121,7 @@ def ask(
     from api.cli.ask.options import read_passages, repeat
     from api.cli.ask.run import make_budgeted, parse_inputs, run_question, show_and_end
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     options = {
         "mode": mode,
         "agent": agent,
@@ -147,36 +141,37 @@ def ask(
     }
     named = selection(collection)
     if again:
-        question, named, options = repeat(candor.trace, again, ctx, question, named, options)
+        question, named, options = repeat(candor.trace, again, cli, question, named, options)
     request = make_budgeted(
         require_text(question, "question"),
         options,
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,
     )
-    progress = not (as_json or quiet)
+    progress = not (cli.as_json or quiet)
     if paths:
         from api.cli.ask.folder import ingest_paths
 
         named = ingest_paths(candor, paths, named, model, progress=progress)
     research = partial(run_question, candor.panel, candor.collections, progress=progress, steps=verbose)
     answer = research(request, named)
-    while answer.clarification and not as_json:
+    while answer.clarification and not cli.as_json:
         from api.cli.chat import choose
         from api.cli.render.answers import show_answer
 
-        show_answer(make_console(), answer, home, full=verbose)
+        show_answer(make_console(), answer, cli.home, full=verbose)
         if not (chosen := choose(answer, request)):
             return
         answer = research(chosen, named)
     sandbox = candor.tools.sandbox(answer.run_id)
     names = ", ".join(sandbox.names())
     written = f"Files written by the run, in {sandbox.root}: {names}" if names else ""
-    show_and_end(answer, home, as_json=as_json, note=written, verbose=verbose, quiet=quiet)
+    show_and_end(cli, answer, note=written, verbose=verbose, quiet=quiet)
 
 
 @app.command()
 def chat(
+    cli: Cli,
     collection: CollectionsOption = None,
     mode: Annotated[str, typer.Option("--mode", help="fast, high or auto, as in `candor ask`.")] = "auto",
     agent: AgentOption = "",
@@ -192,14 +187,13 @@ def chat(
     tags: filters.Tags = None,
     where: filters.Where = None,
     latest: filters.Latest = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each answer as one line of JSON.")] = False,
-    home: Home = None,
 ) -> None:
     """Ask questions that build on each other, in the terminal or one per line of standard input.
 
     A follow-up question such as "And his time?" is completed from the conversation. If Candor asks back, type the
     number of a candidate, or answer in your own words. Commands: /new starts a new conversation, /sources prints the
-    sources of the last answer, /help lists the commands, /quit ends the chat. Ctrl-C cancels the running question.
+    sources of the last answer, /help lists the commands, /quit ends the chat. Ctrl-C cancels the running question. With
+    --json, each answer is one line of JSON.
 
     Example: candor chat --collection papers
     """
@@ -208,4 +202,4 @@ def chat(
     options: dict[str, Any] = {"mode": mode, "agent": agent, "model": model, "session": session}
     options["filter"] = filters.make_filter(documents, folder, types, since, tags, where, latest)
     options |= {"sources": [each.strip() for each in sources.split(",")]} if sources else {}
-    Chat(make_candor(home), selection(collection), options, home, as_json=as_json).run()
+    Chat(cli, selection(collection), options).run()

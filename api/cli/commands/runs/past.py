@@ -1,7 +1,5 @@
 """Commands about one past run: its events, repetitions with and without a change, comparison, rating and export."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path
@@ -9,20 +7,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import (
-    Home,
-    Json,
-    RunId,
-    command,
-    complete_runs,
-    make_candor,
-    make_console,
-    print_json,
-    print_message,
-    print_result,
-    print_written,
-    write_file,
-)
+from api.cli.common import Cli, RunId, command, complete_runs, make_console, print_json, print_message, write_file
 from api.errors import UsageError
 
 app = command()
@@ -30,6 +15,7 @@ app = command()
 
 @app.command()
 def trace(
+    cli: Cli,
     run_id: RunId,
     prompts: Annotated[
         bool, typer.Option("--prompts", help="Also show every prompt, model response and tool result in full.")
@@ -37,8 +23,6 @@ def trace(
     level: Annotated[
         str, typer.Option("--level", help="Show events down to this level: supervisor, planner, worker or tool.")
     ] = "tool",
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Show every step and decision of a run, indented by level.
 
@@ -51,14 +35,14 @@ def trace(
     if lowest is None:
         raise UsageError(f"Unknown level {level!r}. Choose from {', '.join(LEVELS)}.")
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     run = candor.trace.run(run_id)
     events = candor.trace.events(run.run_id)
     faults = count_faults(events)
     events = [event for event in events if is_within(event, lowest)]
     calls = candor.trace.journal_entries(run.run_id) if prompts else []
     tool_calls = candor.tools.calls.entries(run.run_id) if prompts else []
-    if as_json:
+    if cli.as_json:
         full = {"calls": calls, "tool_calls": tool_calls} if prompts else {}
         print_json({"run": run, "events": events, "faults": faults, **full})
         return
@@ -78,7 +62,7 @@ def trace(
 
 
 @app.command()
-def replay(run_id: RunId, as_json: Json = False, home: Home = None) -> None:
+def replay(cli: Cli, run_id: RunId) -> None:
     """Repeat a run from its journal without a model, tools or the web, and compare the events.
 
     The documents are searched again, with the settings of the run. The first event that differs is shown with its
@@ -88,13 +72,15 @@ def replay(run_id: RunId, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor replay run_3f2a
     """
+    import asyncio
+
     from api.auth.permissions import LOCAL_CALLER
     from api.cli.render.past import show_replay
     from api.services.research.replay import replay_run
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     result = asyncio.run(replay_run(candor.panel, candor.collections.open_library, run_id, LOCAL_CALLER))
-    if as_json:
+    if cli.as_json:
         print_json(result)
     else:
         show_replay(make_console(), result)
@@ -104,6 +90,7 @@ def replay(run_id: RunId, as_json: Json = False, home: Home = None) -> None:
 
 @app.command()
 def fork(
+    cli: Cli,
     run_id: RunId,
     at: Annotated[str, typer.Option("--at", metavar="STEP", help="The first step that runs again.")],
     changes: Annotated[
@@ -118,8 +105,6 @@ def fork(
     options: Annotated[
         bool, typer.Option("--options", help="Only print the plan, prompts and evidence that can be changed, as JSON.")
     ] = False,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Repeat a run from a step with a change. Earlier steps are read from the journal and cost nothing.
 
@@ -133,24 +118,23 @@ def fork(
     from api.cli.ask.run import run_question, show_and_end
     from api.services.research.replay import fork_request, step_options
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     if options:
         print_json(step_options(candor.panel, run_id, at, LOCAL_CALLER).model_dump(mode="json"))
         return
     change = parse_changes(at, changes or [])
     collection, request = fork_request(candor.panel, candor.collections.open_library, run_id, change, LOCAL_CALLER)
-    answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
+    answer = run_question(candor.panel, candor.collections, request, collection, progress=not cli.as_json)
     origin = request.fork.run_id if request.fork else run_id
     note = f"`candor compare {origin} {answer.run_id}` compares the fork with the original run."
-    show_and_end(answer, home, as_json=as_json, note=note)
+    show_and_end(cli, answer, note=note)
 
 
 @app.command()
 def compare(
+    cli: Cli,
     first: RunId,
     second: Annotated[str, typer.Argument(help="Another run, by id or prefix.", autocompletion=complete_runs)],
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Compare the plans, queries, passages, evidence, claims, costs and times of two runs, and their first difference.
 
@@ -162,8 +146,8 @@ def compare(
     from api.cli.render.past import show_comparison
     from api.services.research.compare import compare_runs
 
-    compared = compare_runs(make_candor(home).trace, first, second, LOCAL_CALLER)
-    if as_json:
+    compared = compare_runs(cli.make_candor().trace, first, second, LOCAL_CALLER)
+    if cli.as_json:
         print_json(compared)
     else:
         show_comparison(make_console(), compared)
@@ -171,11 +155,10 @@ def compare(
 
 @app.command()
 def rate(
+    cli: Cli,
     run_id: RunId,
     rating: Annotated[str, typer.Argument(help="up, down, or none to remove the rating.")],
     note: Annotated[str, typer.Option("--note", help="Reason for the rating, such as the right answer.")] = "",
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Rate the answer of a run. A new rating replaces the earlier one.
 
@@ -196,14 +179,13 @@ def rate(
         given = RatingRequest(rating=None if rating == "none" else Rating(rating), note=note)
     except ValidationError as error:
         raise UsageError(f"Invalid rating: {fault_list(error)}.") from error
-    run = rate_run(make_candor(home).trace, run_id, given, LOCAL_CALLER)
-    print_result(
-        run, f"{run.run_id}: {f'rated {run.rating.value}' if run.rating else 'not rated'}. {run.question}", as_json
-    )
+    run = rate_run(cli.make_candor().trace, run_id, given, LOCAL_CALLER)
+    cli.print_result(run, f"{run.run_id}: {f'rated {run.rating.value}' if run.rating else 'not rated'}. {run.question}")
 
 
 @app.command()
 def export(
+    cli: Cli,
     run_id: RunId,
     format_name: Annotated[
         str | None,
@@ -213,8 +195,6 @@ def export(
         Path | None,
         typer.Option("--output", "-o", help="File to write. Its suffix selects the format. Default: standard output."),
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Export the answer of a run with its citations.
 
@@ -224,13 +204,14 @@ def export(
     from api.services.exports.export import choose_format
     from api.services.research.runs import export_run
 
-    if as_json and output is None:
+    if cli.as_json and output is None:
         raise UsageError("--json reports the written file, so it needs --output. For the answer as JSON, use "
                          "--format json.")  # fmt: skip
     form = choose_format(format_name, output.name if output else "")
-    exported = export_run(make_candor(home).trace, run_id, LOCAL_CALLER, form)
+    candor = cli.make_candor()
+    exported = asyncio.run(export_run(candor.trace, run_id, LOCAL_CALLER, form, candor.documents, candor.pages))
     if output is None:
         sys.stdout.buffer.write(exported.content)
         return
     write_file(output, exported.content)
-    print_written(output, f"Wrote {output}.", as_json)
+    cli.print_written(output, f"Wrote {output}.")

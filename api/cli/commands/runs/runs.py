@@ -1,7 +1,5 @@
 """``candor runs``: past runs, and the files that their tools wrote or downloaded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -9,18 +7,15 @@ import typer
 from rich.filesize import decimal
 
 from api.cli.common import (
-    Home,
-    Json,
+    Cli,
+    Now,
     RunId,
     command_group,
     complete_collections,
-    make_candor,
+    deleted,
     make_console,
     print_json,
-    print_list,
     print_message,
-    print_result,
-    print_written,
     write_file,
 )
 from api.errors import UsageError
@@ -30,6 +25,7 @@ app = command_group("runs", "List, resume, cancel, export, import and delete run
 
 @app.command("list")
 def list_all(
+    cli: Cli,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Number of runs.")] = 20,
     status: Annotated[
         list[str] | None, typer.Option("--status", help="Only runs with this status, e.g. failed. Repeatable.")
@@ -47,8 +43,6 @@ def list_all(
     after: Annotated[
         str | None, typer.Option("--after", help="Continue after this run, the last one of the previous list.")
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """List runs, newest first, with their duration, tokens, cost (if prices are set), confidence and size.
 
@@ -72,9 +66,9 @@ def list_all(
         sort=RunSort(sort),
         after=after,
     )
-    candor = make_candor(home)
+    candor = cli.make_candor()
     found = candor.trace.runs(limit, wanted)
-    if as_json:
+    if cli.as_json:
         print_json(found)
     elif found:
         show_runs(make_console(), found)
@@ -85,7 +79,7 @@ def list_all(
 
 
 @app.command()
-def files(run: RunId, as_json: Json = False, home: Home = None) -> None:
+def files(cli: Cli, run: RunId) -> None:
     """List the files that tools wrote or downloaded in a run.
 
     Example: candor runs files run_3f2a
@@ -93,17 +87,14 @@ def files(run: RunId, as_json: Json = False, home: Home = None) -> None:
     from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.tools import list_files
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     found = list_files(candor.tools, candor.trace, run, LOCAL_CALLER)
-    print_list(found, ("file", "bytes", "from"), [(each.name, each.size, each.url) for each in found], as_json)
+    cli.print_list(found, ("file", "bytes", "from"), [(each.name, each.size, each.url) for each in found])
 
 
 @app.command()
 def keep(
-    run: RunId,
-    name: Annotated[str, typer.Argument(help="Name of the file, from `candor runs files`.")],
-    as_json: Json = False,
-    home: Home = None,
+    cli: Cli, run: RunId, name: Annotated[str, typer.Argument(help="Name of the file, from `candor runs files`.")]
 ) -> None:
     """Add a file of a run to the collection of the run. The document records the URL of a downloaded file.
 
@@ -115,10 +106,10 @@ def keep(
     from api.cli.ingest import exit_code, run_request
     from api.services.documents.kept_files import keep_file
 
-    candor = make_candor(home)
-    spec = keep_file(candor.tools, candor.trace, candor.uploads, candor.keys, run, name, LOCAL_CALLER)
-    report = run_request(candor, spec, progress=not as_json)
-    if as_json:
+    candor = cli.make_candor()
+    spec = keep_file(candor.tools, candor.trace, candor.collections, candor.keys, run, name, LOCAL_CALLER)
+    report = run_request(candor, spec, progress=not cli.as_json)
+    if cli.as_json:
         print_json(report)
     if code := exit_code(report):
         raise typer.Exit(code)
@@ -126,6 +117,7 @@ def keep(
 
 @app.command()
 def export(
+    cli: Cli,
     run: RunId,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
     texts: Annotated[
@@ -135,8 +127,6 @@ def export(
             help="With prompts, responses, quotes and results of tools; or only question, plans, queries and figures.",
         ),
     ] = True,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Export a whole run as one file, for `candor runs import`. `candor export` exports an answer.
 
@@ -145,14 +135,15 @@ def export(
     from api.services.exports.run_file import write_run
     from multi_agent.storage.recording import load_recording
 
-    candor = make_candor(home)
+    candor = cli.make_candor()
     content = write_run(load_recording(candor.trace, candor.tools.calls, run), texts=texts)
     write_file(output, content)
-    print_written(output, f"Wrote {output}.", as_json)
+    cli.print_written(output, f"Wrote {output}.")
 
 
 @app.command("import")
 def import_file(
+    cli: Cli,
     file: Annotated[Path, typer.Argument(help="File of `candor runs export`.")],
     collection: Annotated[
         str | None,
@@ -163,8 +154,6 @@ def import_file(
             autocompletion=complete_collections,
         ),
     ] = None,
-    as_json: Json = False,
-    home: Home = None,
 ) -> None:
     """Add an exported run to this data folder, with its events and quotes. Its documents are not part of it.
 
@@ -178,13 +167,13 @@ def import_file(
             content = opened.read(LARGEST_FILE + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
-    candor = make_candor(home)
+    candor = cli.make_candor()
     imported = candor.run_import.add(LOCAL_CALLER, content, collection)
-    print_result(imported, f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.", as_json)
+    cli.print_result(imported, f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.")
 
 
 @app.command()
-def resume(run: RunId, as_json: Json = False, home: Home = None) -> None:
+def resume(cli: Cli, run: RunId) -> None:
     """Continue a run of a command whose process was killed. Responses of models that arrived are not paid twice.
 
     Exit code 1 if the run fails, 130 if it is cancelled.
@@ -193,23 +182,36 @@ def resume(run: RunId, as_json: Json = False, home: Home = None) -> None:
     """
     from api.cli.ask.run import resume_run, show_and_end
 
-    candor = make_candor(home)
-    show_and_end(resume_run(candor.panel, candor.collections, run, progress=not as_json), home, as_json=as_json)
+    candor = cli.make_candor()
+    show_and_end(cli, resume_run(candor.panel, candor.collections, run, progress=not cli.as_json))
 
 
 @app.command()
-def cancel(run: RunId, as_json: Json = False, home: Home = None) -> None:
+def cancel(cli: Cli, run: RunId) -> None:
     """Cancel a run of a command in another process, or an interrupted one. A run that has ended stays unchanged.
 
     Example: candor runs cancel run_3f2a
     """
-    candor = make_candor(home)
+    candor = cli.make_candor()
     found = candor.command_runs.cancel(candor.trace, candor.trace.run(run))
-    print_result(found, f"Run {found.run_id} is {found.status}.", as_json)
+    cli.print_result(found, f"Run {found.run_id} is {found.status}.")
+
+
+@app.command("rm")
+def remove(cli: Cli, run: RunId, now: Now = False) -> None:
+    """Move a run that has ended to the bin.
+
+    Example: candor runs rm run_3f2a
+    """
+    candor = cli.make_candor()
+    found = candor.pruning.one(candor.trace.run(run))
+    candor.bin.delete_runs([found], now=now)
+    cli.print_result({"removed": found.run_id}, deleted(candor, found.run_id, now=now))
 
 
 @app.command()
 def prune(
+    cli: Cli,
     older_than: Annotated[
         str | None, typer.Option("--older-than", help="Delete runs older than 90d, 12w or 2y.")
     ] = None,
@@ -218,17 +220,15 @@ def prune(
         str | None, typer.Option("--max-bytes", help="Keep only the newest ones up to this size, such as 1GB.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete them. Otherwise, only list them.")] = False,
-    as_json: Json = False,
-    home: Home = None,
+    now: Now = False,
 ) -> None:
-    """List the runs that break a limit, and delete them with --yes.
+    """List the runs that break a limit. --yes moves them to the bin, --yes --now deletes them permanently.
 
     Keeps rated runs, runs of evaluations, runs that have not ended, and the earlier runs that a kept run continues or
     was forked from. The audit log records each deleted run.
 
     Example: candor runs prune --older-than 90d --keep 1000 --yes
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.research.prune import Limits, parse_age, parse_size
     from base.counts import count
 
@@ -239,18 +239,18 @@ def prune(
         keep=keep_newest,
         max_bytes=parse_size(max_bytes) if max_bytes else None,
     )
-    candor = make_candor(home)
+    candor = cli.make_candor()
     found = candor.pruning.find(limits)
     size = sum(run.size for run in found)
     if yes:
-        candor.pruning.delete(found, LOCAL_CALLER)
-    if as_json:
+        candor.bin.delete_runs(found, now=now)
+    if cli.as_json:
         print_json({"deleted": yes, "bytes": size, "runs": found})
         return
     rows = [(run.run_id, f"{run.started_at:%Y-%m-%d}", f"{run.size:,}", run.question[:60]) for run in found]
-    print_list(found, ("run", "started", "bytes", "question"), rows, as_json)
+    cli.print_list(found, ("run", "started", "bytes", "question"), rows)
     if yes:
-        print_message(f"Deleted {count(len(found), 'run')}. This freed {decimal(size)}.")
+        print_message(deleted(candor, f"{count(len(found), 'run')} with {decimal(size)}", now=now))
     else:
         more = " Add --yes to delete them." if found else ""
-        print_message(f"Would delete {count(len(found), 'run')} and free {decimal(size)}.{more}")
+        print_message(f"Would delete {count(len(found), 'run')} with {decimal(size)}.{more}")

@@ -1,7 +1,5 @@
 """Built-in agents, agents from packages, and custom agents."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Body, Path, Response

@@ -3,8 +3,6 @@
 Saved plans are under ``/v1/plans``.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from fastapi import Body, Path, Query, Response

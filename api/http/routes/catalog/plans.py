@@ -1,7 +1,5 @@
 """Saved plans, which are templates with placeholders for questions and parameters."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """Skills: instructions that can be assigned to agents."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Body, Path, Response

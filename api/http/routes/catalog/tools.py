@@ -1,7 +1,5 @@
 """Tools, the tool calls of runs, and the files that runs produced."""
 
-from __future__ import annotations
-
 from typing import Annotated
 from urllib.parse import quote
 

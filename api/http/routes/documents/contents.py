@@ -1,7 +1,6 @@
 """The contents of a document: its text, matches in its text, its passages, and the runs that cite it."""
 
-from __future__ import annotations
-
+import asyncio
 from typing import Annotated
 
 from fastapi import Query, Request, Response
@@ -97,6 +96,29 @@ def differences(
         return candor.documents.compare(document.id, other, document.collection)
     before = candor.documents.version_before(document, parts.pool.library(document.collection))
     return candor.documents.compare(before.id, document.id, document.collection)
+
+
+class MeaningRequest(FrozenModel):
+    """A request to explain the changes between two documents."""
+
+    other: str = Field(
+        min_length=1,
+        description="Id, path or name of the new document in the same collection.",
+        examples=["lease-v2.docx"],
+    )
+    model: str = Field(default="", description="Named model endpoint. Empty: the default one.")
+
+
+@router.post("/{document}/differences", responses=problem_responses(404, 422, 503))
+async def explain_differences(
+    candor: CandorDep, caller: CurrentCaller, document: ReadableDocument, wanted: MeaningRequest
+) -> Differences:
+    """Compare a document with a newer one, and explain what the changes mean. The model reads only the changes.
+
+    A point is kept only if the changes that it cites contain its figures and names.
+    """
+    found = await asyncio.to_thread(candor.documents.compare, document.id, wanted.other, document.collection)
+    return await candor.meanings.add(found, caller, wanted.model)
 
 
 @router.get("/{document}/passages", responses=PAGED | problem_responses(404, 409, 422, 503))

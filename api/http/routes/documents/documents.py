@@ -1,7 +1,5 @@
 """Collections and their documents: list, read, search, tag and remove."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -9,7 +7,7 @@ from fastapi import Body, Depends, Path, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
-from api.http.deps import CandorDep, CollectionQuery, CollectionsField, CurrentCaller, PartsDep
+from api.http.deps import CandorDep, CollectionQuery, CollectionsField, CurrentCaller, Now, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
@@ -151,12 +149,14 @@ def tag(
 
 
 @router.delete("/documents/{document}", responses=problem_responses(404, 409, 422, 503))
-def remove(candor: CandorDep, parts: PartsDep, document: WritableDocument) -> Removed:
-    """Remove a document from its collection.
+def remove(
+    candor: CandorDep, parts: PartsDep, caller: CurrentCaller, document: WritableDocument, now: Now = False
+) -> Removed:
+    """Move a document to the bin.
 
-    Also deletes the file if it was uploaded. Other files are kept, and a later ingest of their paths reads them again.
+    An uploaded file moves to the bin, too. Other files stay, and a later ingest of their paths reads them again.
     """
-    candor.documents.remove_from(parts.pool.get(document.collection).collection, document)
+    candor.bin.delete_document(document, caller, parts.pool.get(document.collection).collection, now=now)
     return Removed(removed=document.id, name=document.name, chunks=document.chunks)
 
 

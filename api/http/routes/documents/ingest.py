@@ -3,8 +3,6 @@
 Ingests are jobs. They continue if the connection closes, and `GET /v1/jobs/{job_id}` returns their progress.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Annotated
@@ -15,7 +13,7 @@ from pydantic import Field
 from api.auth.permissions import Caller, Right
 from api.bootstrap import Candor
 from api.errors import UsageError
-from api.http.deps import CandorDep, CurrentCaller, IdempotencyKey, PartsDep
+from api.http.deps import CandorDep, CurrentCaller, IdempotencyKey, Now, PartsDep
 from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
 from api.http.router import make_router
@@ -102,6 +100,7 @@ async def upload(
     upload stores nothing. The files of an accepted one are listed as documents from then on, in state `discovered`.
     """
     caller.require(Right.WRITE, collection)
+    await asyncio.to_thread(candor.collections.require_kept, collection)
     names = tag_names(tags or ())
     skip_body_limit(request)
     limits = UploadLimits(
@@ -176,19 +175,21 @@ async def keep(
     earlier download from the same URL, but no other file with the same name.
     """
     spec = await asyncio.to_thread(
-        keep_file, candor.tools, candor.trace, candor.uploads, candor.keys, run_id, name, caller
+        keep_file, candor.tools, candor.trace, candor.collections, candor.keys, run_id, name, caller
     )
     return await _submit(parts.jobs, caller, spec, idempotency_key, response, candor.ingest.expect)
 
 
 @router.delete("/collections/{collection}", responses=problem_responses(404, 409, 422, 503))
-def drop(parts: PartsDep, caller: CurrentCaller, collection: CollectionName) -> Dropped:
-    """Delete a collection, the records of its documents, and its uploaded files.
+def drop(
+    candor: CandorDep, parts: PartsDep, caller: CurrentCaller, collection: CollectionName, now: Now = False
+) -> Dropped:
+    """Move a collection, the records of its documents, and its uploaded files to the bin.
 
     Keeps past runs, and files that were ingested from their own folders.
     """
     caller.require(Right.ADMIN, collection)
-    parts.pool.drop(collection)
+    candor.bin.delete_collection(collection, caller, parts.pool.drop, now=now)
     return Dropped(dropped=collection)
 
 

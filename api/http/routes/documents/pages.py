@@ -1,7 +1,5 @@
 """Original files of documents, and images of their pages with a marked quote."""
 
-from __future__ import annotations
-
 import os
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath

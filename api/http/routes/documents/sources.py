@@ -1,7 +1,5 @@
 """Sources of collections: sites, feeds, remote folders and services that are read again by a sync."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Body, Path, Query, Response
@@ -59,7 +57,7 @@ def sources(
     ]
 
 
-@router.post("/collections/{collection}/sources", status_code=201, responses=problem_responses(404, 422, 503))
+@router.post("/collections/{collection}/sources", status_code=201, responses=problem_responses(404, 409, 422, 503))
 def add(
     candor: CandorDep,
     caller: CurrentCaller,
@@ -71,6 +69,7 @@ def add(
     Other kinds of sources are added on the command line of the service's machine.
     """
     caller.require(Right.WRITE, collection)
+    candor.collections.require_kept(collection)
     given = body.model_dump() | {"options": body.options.model_dump(exclude_unset=True)}
     return candor.sources.add(SourceRecord(collection=collection, **given), web_only=True)
 

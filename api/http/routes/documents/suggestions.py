@@ -1,7 +1,5 @@
 """Suggested questions of a collection."""
 
-from __future__ import annotations
-
 import asyncio
 
 from api.auth.permissions import Right

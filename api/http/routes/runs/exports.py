@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
 
+from api.auth.permissions import Caller
+from api.bootstrap import Candor
 from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router
@@ -30,7 +33,7 @@ _FILES: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/{run_id}/export", responses=_FILES | problem_responses(404, 409, 422, 503), response_class=Response)
-def export(
+async def export(
     candor: CandorDep,
     caller: CurrentCaller,
     run_id: RunId,
@@ -47,14 +50,18 @@ def export(
     `format=run`, the file contains the whole run with its events and model calls, for `POST /v1/runs/import`.
     """
     if form == "run":
-        run = find_run(candor.trace, run_id, caller)
-        recording = load_recording(candor.trace, candor.tools.calls, run.run_id)
-        events, calls = events_for(recording.events, run, caller), calls_for(candor.trace, run, caller)
-        recording = recording.model_copy(update={"events": tuple(events), "calls": tuple(calls)})
-        content = write_run(recording, texts=texts)
-        return Response(content, media_type=RUN_FILE, headers=_named(f"{run.run_id}.candor"))
-    file = export_run(candor.trace, run_id, caller, form)
+        return await asyncio.to_thread(_export_whole, candor, caller, run_id, texts)
+    file = await export_run(candor.trace, run_id, caller, form, candor.documents, candor.pages)
     return Response(file.content, media_type=file.media_type, headers=_named(file.name))
+
+
+def _export_whole(candor: Candor, caller: Caller, run_id: str, texts: bool) -> Response:
+    run = find_run(candor.trace, run_id, caller)
+    recording = load_recording(candor.trace, candor.tools.calls, run.run_id)
+    events, calls = events_for(recording.events, run, caller), calls_for(candor.trace, run, caller)
+    recording = recording.model_copy(update={"events": tuple(events), "calls": tuple(calls)})
+    content = write_run(recording, texts=texts)
+    return Response(content, media_type=RUN_FILE, headers=_named(f"{run.run_id}.candor"))
 
 
 def _named(name: str) -> dict[str, str]:

@@ -20,6 +20,9 @@ class PruneRequest(Limits):
     """The limits, and whether to delete the runs beyond them."""
 
     delete: bool = Field(default=False, description="Delete the runs. Otherwise, only list them.")
+    now: bool = Field(
+        default=False, description="Delete them permanently instead of moving them to the bin. This frees their bytes."
+    )
 
 
 class Pruned(FrozenModel):
@@ -34,12 +37,12 @@ class Pruned(FrozenModel):
 def prune(
     candor: CandorDep, caller: Owner, body: Annotated[PruneRequest, Body(examples=[{"older_than_days": 90}])]
 ) -> Pruned:
-    """List the runs beyond the limits, newest first. Delete them with `"delete": true`.
+    """List the runs beyond the limits, newest first. Move them to the bin with `"delete": true`.
 
     Keeps rated runs, runs of evaluations, runs that have not ended, and the earlier runs that a kept run continues or
     was forked from. The audit log records each deleted run.
     """
-    found = candor.pruning.find(Limits(**body.model_dump(exclude={"delete"})))
+    found = candor.pruning.find(Limits(**body.model_dump(exclude={"delete", "now"})))
     if body.delete:
-        candor.pruning.delete(found, caller)
+        candor.bin.delete_runs(found, caller, now=body.now)
     return Pruned(deleted=body.delete, bytes=sum(run.size for run in found), runs=found)

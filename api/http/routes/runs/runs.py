@@ -9,7 +9,7 @@ from fastapi import Body, Header, Path, Query, Request, Response, WebSocket
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Caller, Right
-from api.http.deps import CandorDep, CurrentCaller, PartsDep
+from api.http.deps import CandorDep, CurrentCaller, Now, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
@@ -82,6 +82,19 @@ async def cancel(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, run_
     if found.key != caller.key:
         caller.require(Right.ADMIN, found.collection)
     return await parts.runs.cancel(found.run_id)
+
+
+@router.delete("/{run_id}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
+def remove(candor: CandorDep, caller: CurrentCaller, run_id: RunId, now: Now = False) -> None:
+    """Move a finished run and the files that its tools wrote to the bin.
+
+    Requires the key that started the run, or the right 'admin' over its collection. A run that a later run continues or
+    repeats, or that belongs to an evaluation, is kept.
+    """
+    found = find_run(candor.trace, run_id, caller)
+    if found.key != caller.key:
+        caller.require(Right.ADMIN, found.collection)
+    candor.bin.delete_runs([candor.pruning.one(found)], caller, now=now)
 
 
 @router.put("/{run_id}/rating", responses=problem_responses(404, 409, 422, 503))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 from fastapi import Path, Response
@@ -10,8 +9,8 @@ from fastapi import Path, Response
 from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from api.services.exports.shared import shared_page
-from api.services.research.runs import find_run
+from api.services.exports.export import Format
+from api.services.research.runs import export_run
 
 router = make_router(tags=["runs"])
 
@@ -28,7 +27,5 @@ async def shared(candor: CandorDep, caller: CurrentCaller, key: Secret) -> Respo
 
     `POST /v1/keys` with `run_id` creates the key.
     """
-    run = await asyncio.to_thread(find_run, candor.trace, caller.run, caller)
-    answer = await asyncio.to_thread(candor.trace.answer, run.run_id)
-    content = await shared_page(run, answer, candor.documents, candor.pages)
-    return Response(content, media_type="text/html; charset=utf-8", headers=_HEADERS)
+    file = await export_run(candor.trace, caller.run, caller, Format.HTML, candor.documents, candor.pages)
+    return Response(file.content, media_type=file.media_type, headers=_HEADERS)

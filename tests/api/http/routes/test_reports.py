@@ -92,6 +92,15 @@ def test_an_outline_becomes_a_report_whose_sections_are_reused(client: httpx.Cli
     assert not {TRIAGE, "ReaderAnswer", "Outline"} & set(model.calls)
 
 
+def test_a_section_whose_run_was_deleted_is_researched_again(client: httpx.Client, model: Model) -> None:
+    answer = research(client, SECTIONS).json()
+    gone = next(each["run"] for each in answer["sections"] if each["title"] == "Cold")
+    assert client.delete(f"/v1/runs/{gone}").status_code == 204
+    known = client.get(f"/v1/reports/{answer['run_id']}/outline").json()
+    assert {each["title"]: bool(each["run"]) for each in known} == {"Cold": False, "Soup": True}
+    assert research(client, known).json()["status"] == answer["status"]
+
+
 def test_a_section_cannot_be_a_run_that_the_key_may_not_read(
     candor: Candor, client: httpx.Client, model: Model
 ) -> None:

@@ -167,7 +167,7 @@ def test_pruning_frees_the_space_and_is_recorded(candor: Candor) -> None:
         assert listed["deleted"] is False
         runs, before = http.get("/v1/runs").json(), http.get("/v1/runs/storage").json()
         assert before == {"runs": 4, "bytes": sum(run["size"] for run in runs)}
-        pruned = http.post("/v1/runs/prune", json={"keep": 1, "delete": True}).json()
+        pruned = http.post("/v1/runs/prune", json={"keep": 1, "delete": True, "now": True}).json()
         assert pruned == {**listed, "deleted": True}
         assert before["bytes"] - http.get("/v1/runs/storage").json()["bytes"] == pruned["bytes"] - 1000
         assert not file.exists()

@@ -148,7 +148,7 @@ def test_a_foreign_collection_is_refused_on_the_command_line(
     assert "belongs to database" in refused.err
     assert "`candor adopt papers`" in refused.err
     assert "papers belongs to this database" in run("adopt", "papers", "--yes", "--home", home).err
-    assert run("drop", "papers", "--yes", "--home", home).code == 0
+    assert run("drop", "papers", "--yes", "--now", "--home", home).code == 0
 
 
 def test_a_foreign_collection_is_refused_over_http(make: Callable[..., Candor], folder: Path) -> None:
@@ -156,4 +156,4 @@ def test_a_foreign_collection_is_refused_over_http(make: Callable[..., Candor], 
     with RunningService(make("second")) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         problem = http.post("/v1/collections/papers/ingest", json={"retry_failed": True})
         assert (problem.status_code, problem.json()["type"]) == (409, "urn:candor:collection-of-another-database")
-        assert http.delete("/v1/collections/papers").status_code == 409
+        assert http.delete("/v1/collections/papers?now=true").status_code == 409

@@ -146,7 +146,7 @@ def test_a_removed_archive_takes_its_members_out_of_the_searches(
         archive.writestr("soup.txt", "Boil the lentils for 20 minutes.")
     (folder / "tea.md").write_text("Green tea steeps for two minutes.")
     run_ingest(candor, [folder], "papers", progress=False)
-    candor.documents.remove("all.zip", "papers")
+    candor.documents.remove(candor.documents.find("all.zip", "papers"))
     with candor.store.open("papers") as collection:
         assert {chunk.name for chunk in collection.scan()} == {"tea.md"}
     states = {each.name: each.state for each in candor.documents.list("papers", None)}
@@ -164,3 +164,12 @@ def test_more_tokens_than_the_model_reads_are_refused(make_candor: Callable[...,
     run_ingest(make_candor(ingest={"chunk_tokens": limit}), [tmp_path / "tea.md"], "fits", progress=False)
     with pytest.raises(SettingsError, match=f"ingest.chunk_tokens is {limit + 1}"):
         run_ingest(make_candor(ingest={"chunk_tokens": limit + 1}), [tmp_path / "tea.md"], "exceeds", progress=False)
+
+
+def test_the_list_of_collections_reads_the_documents_once(make_candor: Callable[..., Candor], folder: Path) -> None:
+    candor = make_candor()
+    run_ingest(candor, [folder], "papers", progress=False)
+    with executed_statements(candor) as executed:
+        [listed] = candor.collections.overview()
+    assert (listed.documents, listed.chunks, listed.failed) == (2, 2, 0)
+    assert len([each for each in executed if "FROM documents" in each]) == 1

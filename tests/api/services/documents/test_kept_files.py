@@ -74,6 +74,14 @@ def test_a_kept_file_is_a_document_with_its_address_and_its_original(http: httpx
     assert keep(http)["unchanged"] == 1, "once more changes nothing"
 
 
+def test_a_deleted_collection_gets_no_file(http: httpx.Client, candor: Candor) -> None:
+    keep(http, "notes.txt")
+    assert http.delete("/v1/collections/papers").status_code == 200
+    refused = http.post(f"/v1/runs/{RUN}/files/heat/pumps.md/ingest")
+    assert (refused.status_code, refused.json()["title"]) == (409, "In the bin")
+    assert not (candor.settings.home / "uploads" / "papers" / "heat" / "pumps.md").exists()
+
+
 def test_the_address_survives_reading_the_document_again(http: httpx.Client) -> None:
     keep(http)
     document = documents(http)["heat/pumps.md"]["id"]
@@ -106,13 +114,15 @@ def test_an_upload_and_a_removal_forget_the_address(http: httpx.Client, candor: 
     http.delete(f"/v1/documents/{documents(http)['heat/pumps.md']['id']}", params={"collection": "papers"})
     keep(http)
     http.delete(f"/v1/documents/{documents(http)['heat/pumps.md']['id']}", params={"collection": "papers"})
+    for entry in http.get("/v1/bin").json():
+        assert http.delete(f"/v1/bin/{entry['id']}").status_code == 204
     uploads = candor.settings.home / "uploads"
-    assert [path for path in uploads.rglob("*") if path.name != ".incoming"] == []
+    assert [path for path in uploads.rglob("*") if path.name not in (".incoming", ".bin")] == []
 
 
 def test_dropping_the_collection_deletes_the_addresses(http: httpx.Client, candor: Candor) -> None:
     keep(http)
-    assert http.delete("/v1/collections/papers").status_code == 200
+    assert http.delete("/v1/collections/papers?now=true").status_code == 200
     assert [path for path in (candor.settings.home / "uploads").rglob("*") if path.is_file()] == []
 
 
@@ -144,7 +154,7 @@ def test_the_cli_lists_and_keeps_files_and_shows_the_address(candor: Candor, run
     kept = run("runs", "keep", RUN, "heat/pumps.md", "--json", "--home", home)
     assert (kept.code, kept.json["indexed"]) == (0, 1)
     shown = run("show", "heat/pumps.md", "--home", home).out
-    assert f"'url': '{URL}'" in shown
+    assert f"url={URL}" in shown
     missing = run("runs", "keep", RUN, "nothing.pdf", "--home", home)
     assert (missing.code, missing.err) == (
         1, "candor: There is no file 'nothing.pdf'; there are: heat/pumps.md, notes.txt.\n"

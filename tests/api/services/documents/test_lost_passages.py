@@ -165,7 +165,7 @@ def test_an_older_snapshot_brings_back_nothing_that_was_replaced_or_removed(cand
     shutil.copytree(stored, stored.with_name("snapshot"))
     (folder / "bread.md").write_text("# Bread\n\nKnead the dough for twenty minutes.\n")
     ingest(candor, folder)
-    candor.documents.remove("tea.md", "papers")
+    candor.documents.remove(candor.documents.find("tea.md", "papers"))
     (folder / "tea.md").unlink()
     shutil.rmtree(stored)
     stored.with_name("snapshot").rename(stored)

@@ -126,7 +126,7 @@ def test_later_ingests_go_into_the_new_vectors(new: Candor, folder: Path) -> Non
     assert (report.indexed, report.unchanged, report.notices) == (1, 3, ())
     assert len(new.embedder.embedded) == 1
     assert found(new) == sorted([*NAMES, "stones.md"])
-    new.documents.remove("tea.md", None)
+    new.documents.remove(new.documents.find("tea.md", None))
     assert "tea.md" not in found(new)
     new.collections.drop("papers")
     assert stored_names(new) == []
@@ -156,7 +156,7 @@ def test_what_was_removed_or_changed_meanwhile_is_not_taken_from_what_was_done_b
     new.embedder.stop_at = 2
     with pytest.raises(Interrupted):
         ingest(new, folder)
-    old.documents.remove("bread.md", None)
+    old.documents.remove(old.documents.find("bread.md", None))
     (folder / "bread.md").unlink()
     new.embedder.stop_at = -1
     ingest(new, folder)

@@ -53,13 +53,26 @@ def test_an_answer_without_result_and_the_prompt_name_the_languages(
     assert "They are in English: write queries in that language." in "".join(asked)
 
 
+def test_the_multilingual_model_finds_the_meaning(run: Callable, notes: Path) -> None:
+    (notes / "schwimmen.txt").write_text(
+        "Das Schwimmbad auf dem Dach ist von sechs Uhr früh bis zehn Uhr abends offen."
+    )
+    [advice] = (line for line in run("ingest", notes).err.splitlines() if "does not support German" in line)
+    assert "`candor models use embedding multilingual-small`" in advice
+    run("models", "use", "embedding", "multilingual-small")
+    assert "does not support" not in run("ingest", notes).err
+    found = run("search", "雪由谁来清理？", "--mode", "meaning", "--json")
+    assert "caretaker" in found.json[0]["text"]
+
+
 def test_the_doctor_names_languages_that_the_model_does_not_know(run: Callable, tmp_path: Path) -> None:
     folder = tmp_path / "notizen"
     folder.mkdir()
     (folder / "schnee.txt").write_text(
         "Der Hausmeister räumt im Winter den Schnee vor dem Haus, und zwar vor sieben Uhr."
     )
-    run("ingest", folder)
+    said = run("ingest", folder).err
+    assert "does not support German (1 of 1 passages): a search finds the words" in said
     checks = {check["name"]: check["detail"] for check in run("doctor", "--json").json["checks"]}
     [detail] = (detail for name, detail in checks.items() if name.startswith("languages of"))
     assert "German" in detail

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,7 @@ def test_pictures_work_over_http_with_a_separate_research_process(candor: Candor
     assert len(model.pictures) == 1
     assert answer["evidence"][0]["picture"] == {"page": 1, "region": REGION}
     assert answer["claims"][0]["pictured"] is True
-    assert "report.pdf, page 1, read from the picture of page 1, not verified" in report
+    assert re.search(r"report.pdf, page 1, created [\d-]+, read from the picture of page 1, not verified", report)
     assert "> Q2: 42" in report
     [sent] = [message["pictures"] for entry in journal for message in entry["messages"] if "pictures" in message]
     assert [sorted(each) for each in sent] == [["height", "sha256", "size", "width"]]

@@ -106,7 +106,7 @@ def test_a_failure_of_the_model_is_a_problem_and_keeps_the_questions(http: httpx
 
 def test_a_deleted_collection_has_no_questions(http: httpx.Client, candor: Candor) -> None:
     http.post(WHERE)
-    assert http.delete("/v1/collections/papers").is_success
+    assert http.delete("/v1/collections/papers?now=true").is_success
     assert candor.suggestions.find("papers") is None
     assert http.get(WHERE).status_code == http.post(WHERE).status_code == 404
 

@@ -44,7 +44,7 @@ def test_it_is_marked_and_the_others_are_used(http: httpx.Client) -> None:
     unnamed = http.post("/v1/search", json={"query": "lentils"})
     assert unnamed.status_code == 422, "the only collection that can be read is not chosen by itself"
     assert "notes, papers" in unnamed.json()["detail"]
-    assert http.delete("/v1/collections/papers").status_code == 200
+    assert http.delete("/v1/collections/papers?now=true").status_code == 200
 
 
 def test_doctor_names_it(candor: Candor) -> None:

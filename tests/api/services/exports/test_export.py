@@ -14,10 +14,11 @@ import httpx
 import pdfplumber
 import pytest
 from markdown_it import MarkdownIt
+from PIL import Image
 
 from api.errors import UsageError
 from api.http.openai_chat import annotated_text
-from api.services.exports.export import Format, export, render_page
+from api.services.exports.export import Format, export
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.context import Claim
@@ -42,7 +43,10 @@ def exported(answer: Answer, wanted: Format) -> bytes:
 
 def visible_text(answer: Answer, wanted: Format) -> str:
     """Return the text that a reader sees, in order."""
-    content = exported(answer, wanted)
+    return text_in(exported(answer, wanted), wanted)
+
+
+def text_in(content: bytes, wanted: Format) -> str:
     if wanted is Format.DOCX:
         document = docx.Document(BytesIO(content))
         paragraphs = [each.text for each in document.paragraphs]
@@ -115,13 +119,22 @@ def test_the_page_has_no_scripts_and_no_external_links() -> None:
     assert markdown.links == []
 
 
-def test_a_page_without_its_picture_is_named() -> None:
-    shown, not_shown = (
-        render_page(RUN, ANSWER, {"1": picture}).decode() for picture in ("data:image/png;base64,x", "")
-    )
-    assert '<img alt="The page with the quote" src="data:image/png;base64,x">' in shown
-    assert "The page is not shown." in not_shown
-    assert "The page is not shown." not in shown
+@pytest.mark.parametrize("wanted", [Format.HTML, Format.DOCX, Format.PDF])
+def test_the_cited_regions_are_shown_and_a_page_without_picture_is_named(wanted: Format) -> None:
+    Image.new("RGB", (900, 100), "gold").save(drawn := BytesIO(), "PNG")
+    shown, not_shown = (export(RUN, ANSWER, wanted, {"1": picture}).content for picture in (drawn.getvalue(), b""))
+    assert [pictures_in(shown, wanted), pictures_in(not_shown, wanted)] == [1, 0]
+    remarks = ["The page is not shown." in text_in(each, wanted) for each in (shown, not_shown)]
+    assert remarks == [False, True]
+
+
+def pictures_in(content: bytes, wanted: Format) -> int:
+    if wanted is Format.HTML:
+        return content.count(b'<img alt="The page with the quote" src="data:image/png;base64,')
+    if wanted is Format.DOCX:
+        return len(docx.Document(BytesIO(content)).inline_shapes)
+    with pdfplumber.open(BytesIO(content)) as pdf:
+        return sum(len(page.images) for page in pdf.pages)
 
 
 def test_a_follow_up_question_is_shown_in_its_completed_form() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.errors import UsageError
 from api.services.exports.run_file import LARGEST, LARGEST_FILE, MOST_VALUES, read_run, write_run
@@ -118,7 +117,7 @@ def test_an_import_overwrites_no_run(recording: Recording, altered: Callable[...
     with pytest.raises(RunExists):
         candor.archive.add(read_run(altered("recording.answer.answer", "Forged.")).recording)
     assert candor.trace.answer(RUN_ID) == before
-    candor.pruning.delete(candor.pruning.find(Limits(keep=0)), LOCAL_CALLER)
+    candor.bin.delete_runs(candor.pruning.find(Limits(keep=0)), now=True)
     assert candor.trace.runs() == []
     candor.engine.dispose()
 

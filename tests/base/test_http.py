@@ -1,0 +1,19 @@
+"""What endpoints of models say, and which of them are on this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from base.http import is_loopback
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "models.localhost", "127.0.0.1", "127.8.0.1", "[::1]", "0.0.0.0", "[::]"]
+)
+def test_an_address_of_this_machine_is_not_reached_through_a_proxy(host: str) -> None:
+    assert is_loopback(f"http://{host}:11434/v1")
+
+
+@pytest.mark.parametrize("host", ["example.com", "localhost.example.com", "10.0.0.1", "[2001:db8::1]"])
+def test_other_addresses_are_elsewhere(host: str) -> None:
+    assert not is_loopback(f"http://{host}/v1")
