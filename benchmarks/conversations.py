@@ -1,14 +1,14 @@
 """Measure the last turns of conversations: answered, refused, asked back, or answered in part.
 
-    CANDOR_LLM__… python -m benchmarks.conversations --data DATA/retrieval --home HOME [--parallel 4] [--rows]
+    CANDOR_LLM__… python -m benchmarks.conversations --data DATA/retrieval --home HOME [--mode fast] [--rows]
 
 Ingests the passages of three public sets and asks the turns of conversations.jsonl one after another, each as a
 question that continues the run before. Only the last turn counts. Finished conversations are kept in HOME, by model:
-the same command again asks only what is missing. Use another HOME for another version of Candor.
+the same command again asks only what is missing. Use another HOME for another version of Candor or another mode.
 
 An answer is right if the short answer contains an accepted one, or if their words have an F1 of at least 0.6. Asking
 back is right if the question is unclear and an expected candidate is offered. Parts are right if the answer has the
-expected ones, and as many parts are left open as expected.
+expected ones, and as many parts are left open as expected. An answer that is not right is wrong; a refusal is not.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def main() -> None:
     options.add_argument("--home", type=Path, required=True, help="data folder for the collection, runs and results")
     options.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     options.add_argument("--limit", type=int, help="only the first N conversations of each kind")
+    options.add_argument("--mode", choices=("auto", "fast", "high"), default="auto", help="of each question")
     options.add_argument("--parallel", type=int, default=4, help="conversations at a time")
     options.add_argument("--rows", action="store_true", help="print each conversation with its short answer")
     chosen = options.parse_args()
@@ -75,7 +76,9 @@ def main() -> None:
             write_documents(chosen.data / name / "corpus.jsonl", documents / name)
     run_ingest(candor, [documents], _COLLECTION, progress=True)
     asked = [each for kind in chosen.kinds for each in load_conversations(kind)[: chosen.limit]]
-    answers = asyncio.run(_Player(candor, chosen.home / "conversations.jsonl").play(asked, chosen.parallel))
+    answers = asyncio.run(
+        _Player(candor, chosen.home / "conversations.jsonl", chosen.mode).play(asked, chosen.parallel)
+    )
     show(Console(width=140, highlight=False), asked, answers, rows=chosen.rows)
 
 
@@ -88,8 +91,8 @@ def load_conversations(kind: str) -> list[Conversation]:
 class _Player:
     """Asks conversations and keeps the run of each last turn in a file."""
 
-    def __init__(self, candor: Candor, kept: Path) -> None:
-        self._candor, self._kept = candor, kept
+    def __init__(self, candor: Candor, kept: Path, mode: str) -> None:
+        self._candor, self._kept, self._mode = candor, kept, mode
         self._model = candor.panel.model_name("")
 
     async def play(self, asked: Sequence[Conversation], parallel: int) -> dict[str, Answer]:
@@ -112,7 +115,7 @@ class _Player:
         """Return the answer to the last turn, or to the first one that failed."""
         run_id = ""
         for turn in conversation.turns:
-            asked = Request(question=turn, continues=run_id)
+            asked = Request.model_validate({"question": turn, "continues": run_id, "mode": self._mode})
             request = await asyncio.to_thread(with_conversation, self._candor.trace, asked, _COLLECTION, LOCAL_CALLER)
             answer = await orchestrator.research(request, examples=())
             run_id = answer.run_id
@@ -167,7 +170,7 @@ def show(console: Console, asked: Sequence[Conversation], answers: dict[str, Ans
             answer = answers[each.id]
             table.add_row(each.id, "yes" if is_right(each, answer) else "no", answer.outcome, escape(_said(answer)))
         console.print(table)
-    table = Table("kind", "number", *KINDS.values(), "asked back wrongly", "failed", "calls", "prompt tokens")
+    table = Table("kind", "number", *KINDS.values(), "wrong", "asked back wrongly", "failed", "calls", "prompt tokens")
     for kind in dict.fromkeys(each.kind for each in asked):
         table.add_row(kind, *_figures([(each, answers[each.id]) for each in asked if each.kind == kind]))
     console.print(table)
@@ -178,6 +181,7 @@ def _figures(played: Sequence[tuple[Conversation, Answer]]) -> Iterator[str]:
     answers, kind = [answer for _, answer in played], played[0][0].kind
     yield str(len(played))
     yield from (str(sum(is_right(*each) for each in played)) if each == kind else "" for each in KINDS)
+    yield str(sum(each.status in (Status.ANSWERED, Status.PARTIAL) and not is_right(of, each) for of, each in played))
     yield "" if kind == "unclear" else str(sum(each.clarification is not None for each in answers))
     yield str(sum(not each.status.is_result for each in answers))
     yield f"{mean(each.usage.model_calls for each in answers):.1f}"

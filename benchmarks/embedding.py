@@ -1,4 +1,4 @@
-"""Compare how fast Candor embeds passages with each backend and precision, beside plain sentence-transformers.
+"""Compare how fast Candor embeds passages in each precision, beside plain sentence-transformers.
 
     python -m benchmarks.embedding [--passages 600] [--rounds 3] [--model all-MiniLM-L6-v2]
 
@@ -6,13 +6,12 @@ The floor is `SentenceTransformer.encode` in float32 with its default batch of 3
 repository's documentation. The variants run in turn, in one process. Prints the fastest round of each, the least cosine
 of its vectors to those of the floor, and the CPU time in which it is loaded.
 
-`ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2` measures PyTorch as on a processor with AVX2; not OpenVINO.
+`ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2` measures PyTorch as on a processor with AVX2.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,8 +30,7 @@ from vectorstore.store import Vectors
 ROOT = Path(__file__).parents[1]
 LENGTHS = (20, 200)  # words of the shortest and the longest passage
 FLOOR = "sentence-transformers, float32"
-VARIANTS = [("torch", "bfloat16"), ("torch", "float32")]
-OPENVINO_VARIANTS = [("openvino", "bfloat16"), ("openvino", "float32")]
+PRECISIONS = ("bfloat16", "float32")
 
 Embed = Callable[[Sequence[str]], Vectors]
 
@@ -76,14 +74,11 @@ def make_variants(name: str) -> dict[str, tuple[Embed, float]]:
     """Return embedding functions and the CPU seconds in which they were loaded, by variant. The first is the floor."""
     floor = SentenceTransformer(str(find_model(name)), device="cpu", local_files_only=True)
     variants = {FLOOR: (encoder(floor), 0.0)}
-    installed = OPENVINO_VARIANTS if importlib.util.find_spec("openvino") else []
-    for backend, precision in [*VARIANTS, *installed]:
-        settings = EmbeddingSettings.model_validate({"model": name, "backend": backend, "precision": precision})
-        if backend == "openvino":
-            SentenceTransformerEmbedder(settings)  # converts the model at the first start
+    for precision in PRECISIONS:
+        settings = EmbeddingSettings.model_validate({"model": name, "precision": precision})
         began = time.process_time()
         embed = SentenceTransformerEmbedder(settings).embed_passages
-        variants[f"Candor, {backend}, {precision}"] = embed, time.process_time() - began
+        variants[f"Candor, {precision}"] = embed, time.process_time() - began
     return variants
 
 

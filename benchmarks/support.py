@@ -9,6 +9,8 @@ claims that join two sentences of different pages, in two halves of their own, a
 subjects in four languages that were written before their authors looked at the rules, in two halves by their quotes.
 ``support_clauses.tsv`` holds claims over appositions, relative clauses, participles and pronouns, all only counted.
 ``support_replies.tsv`` holds short answers, counts, and claims in everyday words or in another language, in two halves.
+``support_natural.tsv`` holds natural claims of all kinds, each with a wrong twin, in two halves by their quotes.
+``support_kinds.tsv`` holds claims about columns of other units, exchanged nationalities and contrasts, all tuned with.
 """
 
 from __future__ import annotations
@@ -41,7 +43,11 @@ _HALVES = (
     "answers",
     "replies",
     "replies untouched",
+    "natural",
+    "natural untouched",
+    "kinds",
 )
+_NATURAL = "support_natural.tsv"
 _NOT_CITED = "not cited"
 _LONG = 10_000  # characters between the places of two quotes
 
@@ -104,6 +110,17 @@ def replies() -> Iterator[Pair]:
     return _halved("support_replies.tsv")
 
 
+def natural() -> Iterator[Pair]:
+    """Yield natural claims, written before their author saw the rules. Quotes of different titles are of two pages."""
+    for pair in _tabular(_NATURAL):
+        yield pair._replace(of_pages=len({quote.partition(" :: ")[0] for quote in pair.quotes}) > 1)
+
+
+def kinds() -> Iterator[Pair]:
+    """Yield claims about a unit of another column, another nationality, or the other side of a contrast."""
+    return _tabular("support_kinds.tsv")
+
+
 def _halved(name: str) -> Iterator[Pair]:
     for pair in _tabular(name):
         yield pair._replace(tuned=hashlib.sha256(" @ ".join(pair.quotes).encode()).digest()[0] % 2 == 1)
@@ -113,10 +130,21 @@ def _tabular(name: str) -> Iterator[Pair]:
     for line in (_FOLDER / name).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             verdict, kind, claim, quotes, *question = line.split("\t")
-            yield Pair(kind, verdict == "S", claim, tuple(quotes.split(" @ ")), "".join(question), tuned=True)
+            quoted = tuple(quotes.split(" @ "))
+            yield Pair(
+                kind, verdict[0] == "S", claim, quoted, "".join(question), tuned=name != _NATURAL or "*" in verdict
+            )
 
 
-_SOURCES = {"joined": joined, "third": third, "clauses": clauses, "answers": answers, "replies": replies}
+_SOURCES = {
+    "joined": joined,
+    "third": third,
+    "clauses": clauses,
+    "answers": answers,
+    "replies": replies,
+    "natural": natural,
+    "kinds": kinds,
+}
 
 
 def judge(pair: Pair) -> Judged:

@@ -1,0 +1,1 @@
+"""See which packages real commands call, in all of their processes."""
