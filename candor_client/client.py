@@ -12,8 +12,25 @@ import httpx
 
 from candor_client.answer import Answer
 from candor_client.errors import JobFailed, checked, parsed, reaching
-from candor_client.models import CollectionInfo, DescribedEvent, DocumentRecord, Grid, Job, ScoredPassage
-from candor_client.options import Column, FillRequest, PlannedSection, ResearchRequest, SearchRequest, TableRequest
+from candor_client.models import (
+    CollectionInfo,
+    DescribedEvent,
+    DocumentRecord,
+    Grid,
+    Job,
+    RemovedSource,
+    ScoredPassage,
+    SourceRecord,
+)
+from candor_client.options import (
+    Column,
+    FillRequest,
+    NewSource,
+    PlannedSection,
+    ResearchRequest,
+    SearchRequest,
+    TableRequest,
+)
 from candor_client.wire import EndedRun, Events, path_of, upload
 
 Names: TypeAlias = str | Sequence[str] | None  # a collection, several, or "*" for all; the only one needs no name
@@ -75,6 +92,34 @@ class Candor:
         """
         path, tagged = path_of("collections", collection, "documents"), {"tags": list(tags)}
         return self._job(self._send("POST", path, files=list(upload(paths)), params=tagged))
+
+    def fetch(self, *urls: str, collection: str) -> Job:
+        """Read web pages and files by their addresses, and wait. Raises JobFailed. ``result`` is as of ``ingest``."""
+        path = path_of("collections", collection, "ingest")
+        return self._job(self._send("POST", path, json={"urls": list(urls)}))
+
+    def sources(self, collection: str | None = None) -> list[SourceRecord]:
+        """Return the sources of a collection, or of all, with the outcome of their last syncs."""
+        asked = {"collection": collection} if collection else {}
+        return parsed(list[SourceRecord], self._send("GET", path_of("sources"), params=asked))
+
+    def add_source(self, address: str, collection: str, **options: Unpack[NewSource]) -> SourceRecord:
+        """Add a site, a feed or a Git repository, or change the options of one with the same address and name.
+
+        ``every="1h"`` lets the service sync it. The service refuses other kinds of sources (Refused).
+        """
+        path = path_of("collections", collection, "sources")
+        return parsed(SourceRecord, self._send("POST", path, json={"address": address, **options}))
+
+    def sync_source(self, name: str, collection: str) -> Job:
+        """Read what is new or has changed in a source, remove what it no longer has, and wait. Raises JobFailed."""
+        path = path_of("collections", collection, "sources", name, "sync")
+        return self._job(self._send("POST", path))
+
+    def remove_source(self, name: str, collection: str) -> int:
+        """Remove a source with its documents, and return their number."""
+        path = path_of("collections", collection, "sources", name)
+        return parsed(RemovedSource, self._send("DELETE", path)).documents
 
     def search(self, query: str, collection: Names = None, **options: Unpack[SearchRequest]) -> list[ScoredPassage]:
         """Return the best passages, best first, without a language model."""

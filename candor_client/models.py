@@ -337,6 +337,15 @@ class Problem(BaseModel):
     """What to do."""
 
 
+class PromptShortened(BaseModel):
+    """A prompt did not fit into the context window of the model, so it shows less."""
+
+    type: Literal["prompt_shortened"] = "prompt_shortened"
+    caller: str
+    left_out: list[str]
+    """what the prompt does not show"""
+
+
 class QueryRan(BaseModel):
     """A query over the extracted records ran or was rejected."""
 
@@ -389,6 +398,15 @@ class ReasoningShared(BaseModel):
     type: Literal["reasoning_shared"] = "reasoning_shared"
     agent: str
     reasoning: str
+
+
+class RemovedSource(BaseModel):
+    """A removed source."""
+
+    removed: str
+    """Name of the source."""
+    documents: int
+    """Number of documents that were removed with it."""
 
 
 class ReportOptions(BaseModel):
@@ -1004,6 +1022,34 @@ class Searched(BaseModel):
     """the best passages found, at most 24, best first; empty for a scan"""
 
 
+class SourceRecord(BaseModel):
+    """A source of a collection."""
+
+    address: str
+    """of a page, a sitemap, a feed or a repository (git+https://…)"""
+    name: str = ""
+    """unique in the collection; by default, it is made from the address"""
+    exclude: list[str] = []
+    """what to leave out, as in .gitignore"""
+    include: list[str] = []
+    """what to read against a rule"""
+    every: str = ""
+    """how often a service syncs it, such as 30m, 1h or 7d; empty: never"""
+    collection: str
+    options: dict[str, Any] = {}
+    """what its kind of source takes"""
+    synced_at: AwareDatetime | None = None
+    """end of the last sync"""
+    documents: int = 0
+    """number of files that the last sync left"""
+    error: str = ""
+    """why the last sync failed, or which documents it could not read"""
+    state: Literal["not synced", "synced", "failed"]
+    """The outcome of the last sync."""
+    next_sync: AwareDatetime | None
+    """The earliest time at which a service syncs it again. None without a schedule."""
+
+
 class StepStarted(BaseModel):
     """An agent started its task."""
 
@@ -1375,6 +1421,7 @@ class DescribedEvent(BaseModel):
         | RunResumed
         | QuestionCompleted
         | PlanRejected
+        | PromptShortened
         | PlanMade
         | AttemptEnded
         | PlanRevised

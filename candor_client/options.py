@@ -61,6 +61,13 @@ class FillRequest(TypedDict):
     """Whether to read cells again that are known, or filled by hand."""
 
 
+class GitOptions(TypedDict):
+    """Which state of a repository to read."""
+
+    ref: NotRequired[str]
+    """branch, tag or full commit id"""
+
+
 JsonValue: TypeAlias = Any
 
 
@@ -156,6 +163,17 @@ class TableRequest(TypedDict):
     """Which documents are rows. Null: all."""
 
 
+class WebOptions(TypedDict):
+    """How much of a site to read."""
+
+    depth: NotRequired[int]
+    """links to follow from the address; 0 reads only its page"""
+    limit: NotRequired[int]
+    """maximum number of pages"""
+    robots: NotRequired[bool]
+    """obey the site's robots.txt"""
+
+
 class Column(TypedDict):
     """A question that is asked of every document, and the type of its answers."""
 
@@ -166,6 +184,20 @@ class Column(TypedDict):
     """unit of a number, such as 'EUR million'"""
     choices: NotRequired[list[str]]
     """possible values of a choice"""
+
+
+class NewSource(TypedDict):
+    """A page, a site, a feed or a Git repository to add to a collection."""
+
+    name: NotRequired[str]
+    """unique in the collection; by default, it is made from the address"""
+    exclude: NotRequired[list[str]]
+    """what to leave out, as in .gitignore"""
+    include: NotRequired[list[str]]
+    """what to read against a rule"""
+    every: NotRequired[str]
+    """how often a service syncs it, such as 30m, 1h or 7d; empty: never"""
+    options: NotRequired[WebOptions | GitOptions]
 
 
 class Plan(TypedDict):

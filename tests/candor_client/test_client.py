@@ -15,11 +15,13 @@ from api.settings import ServiceSettings, Settings
 from candor_client import Answer, AsyncCandor, Candor, CandorError
 from candor_client.errors import JobFailed, LimitReached, NotAllowed, NotFound, Refused, RunFailed, Unreachable
 from candor_client.options import Column, PlannedSection
+from ingest.settings import IngestSettings
 from support.panel import TRIAGE, Panel, fast, sentences_of
 from support.ports import free_port
 from support.replies import Reply, Request
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, REFUSED, RunningService
+from support.web import Page, Web
 from vectorstore.embedding.embedder import Embedder
 
 PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
@@ -46,7 +48,11 @@ def model(request: Request) -> Reply | str:
 def url(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[str]:
     with ScriptedEndpoint(model) as endpoint:
         home, service = tmp_path_factory.mktemp("home"), ServiceSettings(root_path="/candor")
-        installation = Installation(Settings(home=home, llm=endpoint.settings("openai"), service=service))
+        settings = Settings(
+            home=home, llm=endpoint.settings("openai"), service=service,
+            ingest=IngestSettings(allow_private_addresses=True),
+        )  # fmt: skip
+        installation = Installation(settings)
         installation.embedder = embedder
         with RunningService(installation) as running:
             yield f"{running.url}/candor"
@@ -211,3 +217,23 @@ def test_an_answer_shows_itself_with_its_quotes_and_escapes_them() -> None:
     shown = answer._repr_html_()
     assert "<strong>Answered · 1 quote</strong>\nYes &amp; no. [1]" in shown
     assert "[1] a&lt;b&gt;.pdf, page 3: “&lt;script&gt;alert(1)&lt;/script&gt;”" in shown
+
+
+def test_a_program_follows_sources(url: str) -> None:
+    with Web() as web, Candor(url) as candor:
+        web.pages["/docs/"] = Page(b"<h1>Pumps</h1><p>The Borea is blue.</p><a href=a>a</a>")
+        web.pages["/docs/a"] = Page(b"<h1>Fans</h1><p>The Lyra is red.</p>")
+        fetched = candor.fetch(web.url("/docs/a"), web.url("/none"), collection="pages")
+        assert (fetched.result["indexed"], len(fetched.result["failed"])) == (1, 1)
+        added = candor.add_source(web.url("/docs/"), "site", name="handbook", every="1h", options={"depth": 1})
+        assert (added.name, added.every, added.documents) == ("handbook", "1h", 0)
+        assert candor.sync_source("handbook", "site").status == "done"
+        [listed] = candor.sources("site")
+        assert (listed.state, listed.documents, candor.sources("pages")) == ("synced", 2, [])
+        web.pages["/docs/"] = Page(b"<h1>Pumps</h1>")
+        assert len(candor.sync_source("handbook", "site").result["removed"]) == 1
+        assert (candor.remove_source("handbook", "site"), candor.sources()) == (1, [])
+        with pytest.raises(NotFound, match="no source 'handbook'"):
+            candor.sync_source("handbook", "site")
+        with pytest.raises(Refused, match="candor sources add"):
+            candor.add_source("s3://bucket/papers", "site")
