@@ -26,7 +26,7 @@ def make_engine(path: Path) -> Engine:
     return engine
 
 
-def import_stores() -> None:
+def import_all_modules() -> None:
     """Import every module that may declare tables, so that ``METADATA`` is complete."""
     for name in PACKAGES:
         package = importlib.import_module(name)

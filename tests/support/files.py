@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Rows = Sequence[Sequence[str]]
 
@@ -133,6 +137,25 @@ def write_scan(path: Path, pages: Sequence[Path | None], *, dpi: int = 200) -> P
         images.append(page.render(scale=dpi / 72).to_pil().convert("RGB"))
         document.close()
     images[0].save(path, "PDF" if path.suffix == ".pdf" else None, dpi=(dpi, dpi), **_more(path, images[1:]))
+    return path
+
+
+def write_page_with_picture(path: Path, picture: Image, *, strips: int = 1) -> Path:
+    """Write a page of prose with a picture (of PIL) in its middle, cut into strips. It covers a tenth of the page."""
+    from fpdf import FPDF
+
+    pdf = FPDF(unit="pt", format="A4")
+    pdf.add_page()
+    pdf.set_font("helvetica", size=11)
+    prose = "The tenant pays the rent on the third working day of each month. " * 12
+    pdf.multi_cell(0, 14, f"{prose} This line stands before the picture.")
+    top, height = pdf.get_y() + 10, 150 / strips
+    for number in range(strips):
+        first, last = (picture.height * each // strips for each in (number, number + 1))
+        pdf.image(picture.crop((0, first, picture.width, last)), x=60, y=top + height * number, w=420, h=height)
+    pdf.set_y(top + 170)
+    pdf.multi_cell(0, 14, f"{prose} This line stands after the picture.")
+    pdf.output(str(path))
     return path
 
 

@@ -12,9 +12,12 @@ import os
 import re
 import shutil
 import socketserver
+import ssl
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -35,6 +38,27 @@ def message(subject: str, text: str, attachment: str = "") -> bytes:
     return made.as_bytes()
 
 
+def write_certificate(file: Path) -> Path:
+    """Write a private key and a self-signed certificate for 127.0.0.1."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    encoding, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, plain)
+    file.write_bytes(private + made.public_bytes(encoding))
+    return file
+
+
 class MailServer(Protocol):
     """Serves the mail folders of one user. Their names are in modified UTF-7, with slashes."""
 
@@ -50,9 +74,13 @@ class MailServer(Protocol):
 
 
 class SmallServer(ServerThread):
-    """Responds to the commands of the source. Refuses those that change a folder. ``asked`` lists all."""
+    """Responds to IMAP commands. Refuses those that change a folder. ``asked`` lists all commands.
 
-    def __init__(self) -> None:
+    With a ``certificate``, a file of its key and itself, it speaks TLS from the start.
+    """
+
+    def __init__(self, certificate: Path | None = None) -> None:
+        self._scheme = "imaps" if certificate else "imap"
         self.folders: dict[str, dict[int, bytes]] = {"INBOX": {}}
         self.deleted: set[tuple[str, int]] = set()
         self.validity = 7
@@ -76,6 +104,10 @@ class SmallServer(ServerThread):
 
         server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
+        if certificate:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         super().__init__(server)
 
     def answer(self, command: str, selected: str) -> tuple[list[bytes], str]:
@@ -119,7 +151,7 @@ class SmallServer(ServerThread):
         return [b"* 1 FETCH (UID %d BODY[] {%d}\r\n%s)" % (int(uid), len(content), content)], "OK"
 
     def url(self, path: str = "") -> str:
-        return f"imap://{USER}@127.0.0.1:{self.port}/{path}"
+        return f"{self._scheme}://{USER}@127.0.0.1:{self.port}/{path}"
 
     def put(self, folder: str, content: bytes) -> None:
         messages = self.folders.setdefault(folder, {})

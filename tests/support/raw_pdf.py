@@ -54,17 +54,24 @@ def text_at(x: float, y: float, text: str, size: float = 11) -> str:
 
 
 def write_plain_pdf(
-    path: Path, drawn: str, *, catalog: str = "", page: str = "", resources: str = "", objects: Sequence[str] = ()
+    path: Path,
+    drawn: str,
+    *,
+    catalog: str = "",
+    page: str = "",
+    resources: str = "",
+    font: str = "",
+    objects: Sequence[str] = (),
 ) -> None:
     """Write a PDF of one page from its drawing commands.
 
-    ``catalog``, ``page`` and ``resources`` are further entries; ``objects`` begin with number 4.
+    ``catalog``, ``page``, ``resources`` and ``font`` are further entries; ``objects`` begin with number 4.
     """
     last = 4 + len(objects)
     written = [
         f"<</Type/Catalog/Pages 2 0 R{catalog}>>",
         f"<</Type/Pages/Kids[{last + 1} 0 R]/Count 1>>",
-        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        f"<</Type/Font/Subtype/Type1/BaseFont/Helvetica{font}>>",
         *objects,
         f"<</Length {len(drawn)}>>stream\n{drawn}\nendstream",
         f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {last} 0 R{page}"

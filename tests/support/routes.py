@@ -64,6 +64,9 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/audit": Rule("owner", "/v1/audit"),
     "GET /v1/me": Rule("key", "/v1/me"),
     "GET /shared/{key}": Rule("nothing", "/shared/none", passes=401),
+    "GET /v1/bin": Rule("key", "/v1/bin"),
+    "POST /v1/bin/{entry}/restore": Rule("key", "/v1/bin/none/restore", passes=422),
+    "DELETE /v1/bin/{entry}": Rule("key", "/v1/bin/none", passes=422),
     "GET /v1/keys": Rule("owner", "/v1/keys"),
     "POST /v1/keys": Rule("owner", "/v1/keys", {"name": "another", "rights": {"mine": "read"}}, passes=201),
     "DELETE /v1/keys/{key}": Rule("owner", "/v1/keys/000000000000", passes=404, destroys=True),
@@ -83,7 +86,7 @@ ROUTES: dict[str, Rule] = {
     "PUT /v1/groups/{group}": Rule("owner", "/v1/groups/none", {"rights": {}}),
     "DELETE /v1/groups/{group}": Rule("owner", "/v1/groups/absent", passes=404),
     "GET /v1/collections": Rule("key", "/v1/collections"),
-    "DELETE /v1/collections/{collection}": Rule("admin", "/v1/collections/{collection}", passes=409),  # in use
+    "DELETE /v1/collections/{collection}": Rule("admin", "/v1/collections/{collection}?now=true", passes=409),  # in use
     "POST /v1/collections/{collection}/documents": Rule(
         "write", "/v1/collections/{collection}/documents", files={"files": (".hidden", b"x")}, passes=422, makes=True
     ),
@@ -110,6 +113,9 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/documents/{document}/differences": Rule(
         "read", f"/v1/documents/{{document}}/differences{WITHIN}&other={{document}}"
     ),
+    "POST /v1/documents/{document}/differences": Rule(
+        "read", f"/v1/documents/{{document}}/differences{WITHIN}", {"other": "{document}"}
+    ),
     "GET /v1/documents/{document}/passages": Rule("read", f"/v1/documents/{{document}}/passages{WITHIN}"),
     "GET /v1/documents/{document}/citations": Rule("read", f"/v1/documents/{{document}}/citations{WITHIN}"),
     "GET /v1/documents/{document}/original": Rule("read", f"/v1/documents/{{document}}/original{WITHIN}"),
@@ -134,6 +140,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/research/defaults": Rule("key", "/v1/research/defaults"),
     "GET /v1/runs": Rule("key", "/v1/runs"),
     "GET /v1/runs/storage": Rule("key", "/v1/runs/storage"),
+    "DELETE /v1/runs/{run_id}": Rule("admin", "/v1/runs/{run}", passes=404, destroys=True),
     "POST /v1/runs/prune": Rule("owner", "/v1/runs/prune", {"older_than_days": 36500}),
     "POST /v1/runs/import": Rule("write", f"/v1/runs/import{WITHIN}", passes=422, makes=True),  # without a file
     "GET /v1/runs/{run_id}": Rule("read", "/v1/runs/{run}"),

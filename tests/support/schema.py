@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import sqlalchemy as sql
 
+from api.bootstrap import import_stores
 from api.storage import upgrade
 
 Upgrade = Callable[[sql.Connection], None]
@@ -33,6 +34,7 @@ def copy_schema(connection: sql.Connection) -> None:
 @cache
 def _statements() -> list[str]:
     """Return the statements that write a new database, without those that begin and end the transaction."""
+    import_stores()
     engine = sql.create_engine("sqlite://")
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         migrate(connection)

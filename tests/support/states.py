@@ -18,6 +18,7 @@ from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits
 from api.bootstrap import Candor
 from api.services.exports.run_file import LARGEST_FILE
+from ingest.ledger.lock import ingest_lock
 from multi_agent.catalog.entries import CustomAgent, Entry, Skill
 from multi_agent.catalog.store import as_toml
 from support.approvals import left_open
@@ -65,6 +66,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _evaluations(http)
     yield from _tables(http)
     yield from _shared(candor, run_id, elsewhere)
+    yield from _bin(candor, http)
     yield "POST /v1/keys", Asked("/v1/keys", {"name": "x", "rights": {"papers": "read"}, "user_id": "0" * 12})
     yield "DELETE /v1/groups/{group}", Asked("/v1/groups/%20")
     for _ in range(11):  # one more than may fail
@@ -142,6 +144,18 @@ def _uploads(home: Path, http: httpx.Client, folder: Path) -> Requests:
     for part in ("original", "pages/1", "pages/1.png"):
         route = part.replace("1", "{page}")
         yield f"GET /v1/documents/{{document}}/{route}", Asked(f"/v1/documents/{document['id']}/{part}{within}")
+
+
+def _bin(candor: Candor, http: httpx.Client) -> Requests:
+    [document] = http.get("/v1/documents?collection=uploaded").json()
+    _done(http.delete(f"/v1/documents/{document['id']}?collection=uploaded"))
+    _done(http.delete("/v1/collections/uploaded"))
+    entries = {each["kind"]: f"/v1/bin/{each['id']}" for each in http.get("/v1/bin").json()}
+    yield "POST /v1/bin/{entry}/restore", Asked(f"{entries['document']}/restore")  # its collection is in the bin
+    added = {"address": "https://example.org/", "name": "site"}
+    yield "POST /v1/collections/{collection}/sources", Asked("/v1/collections/uploaded/sources", added)
+    with ingest_lock(candor.engine, "uploaded"):
+        yield "DELETE /v1/bin/{entry}", Asked(entries["collection"])
 
 
 def _kept(candor: Candor, run_id: str) -> Requests:

@@ -92,8 +92,10 @@ def ask(page: Page, question: str = QUESTION, mode: str = "high") -> None:
     page.get_by_role("button", name="Ask", exact=True).click()
 
 
-def confirm(page: Page, label: str) -> None:
-    """Press the button with this label in the dialog."""
+def confirm(page: Page, label: str, name: str = "") -> None:
+    """Press the button with this label in the dialog, which may ask for a name."""
+    if name:
+        page.get_by_role("dialog").get_by_role("textbox").fill(name)
     page.get_by_role("dialog").get_by_role("button", name=label, exact=True).click()
 
 
