@@ -23,9 +23,13 @@ from api.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 CLIENT = ROOT / "candor_client"
-RESPONSES = ("Answer", "CollectionInfo", "DescribedEvent", "DocumentRecord", "Grid", "Job", "Problem", "ScoredPassage")
+RESPONSES = (
+    "Answer", "CollectionInfo", "DescribedEvent", "DocumentRecord", "Grid", "Job", "Problem", "RemovedSource",
+    "ScoredPassage", "SourceRecord",
+)  # fmt: skip
 OPTIONS = {
     "FillRequest": ("at",),
+    "NewSource": ("address",),
     "ResearchRequest": ("question", "collection", "wait", "stream"),
     "SearchRequest": ("query", "collection"),
     "TableRequest": ("name", "collection", "columns"),

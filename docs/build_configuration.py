@@ -39,8 +39,8 @@ A `candor.toml` in the working folder is not read: the folder may be somebody el
 `base_url` of the `--config` file unless the key is in that file, too. If a variable or a settings file sets the
 provider, the address or the key of a model, the other two cannot be chosen in the page.
 
-`--home` or `CANDOR_HOME` sets the data folder. Without either, Candor uses the user's data folder of the operating
-system.
+`--home`, before or after the command, or `CANDOR_HOME` sets the data folder. Without either, Candor uses the
+user's data folder of the operating system.
 """
 NAMED_TABLES = """
 `[llms.NAME]` has the same keys as `[llm]`. It describes a further model that agents and questions can name. Its
