@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,7 @@ from vectorstore.errors import StoreError
 from vectorstore.models import UnreadableCollection
 from vectorstore.reranking import make_reranker
 from vectorstore.settings import without_password
-from vectorstore.text.languages import MULTILINGUAL, name_languages
+from vectorstore.text.languages import MULTILINGUAL, name_languages, unsupported
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -192,11 +193,13 @@ class Doctor:
 
         try:
             collections, known = self.collections(), self.embedder().languages
-            found = {name: {entry.language for entry in collections.catalogue(name)} for name in collections.specs()}
+            found = {
+                name: Counter(entry.language for entry in collections.catalogue(name)) for name in collections.specs()
+            }
         except (StoreError, IngestError, HomeError, SQLAlchemyError):
             return  # other checks report it
         for name, languages in found.items():
-            if known and (unknown := languages - known - {""}):
+            if unknown := unsupported(languages, known):
                 detail = (
                     f"documents in {name_languages(unknown)}, which the embedding model does not support: only words "
                     f"are found. A multilingual model also finds meaning: {MULTILINGUAL}"

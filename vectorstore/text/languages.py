@@ -40,6 +40,7 @@ _WRITTEN = {"nb": "no", "nn": "no"}  # languages that the detector cannot tell a
 _loading = Lock()
 _SURE = 0.99
 _MIN_LETTERS = 12  # numbers, codes and names do not show a language
+_DETECTED_WRONGLY = 0.01  # at most this share of texts: 1 of 1,054 English passages counted as Serbian
 _SAMPLE = 5000  # characters; detection takes a few milliseconds
 
 
@@ -96,12 +97,18 @@ def language_note(query: str, passages: Mapping[str, int], known: Set[str] | Non
     )
 
 
-def unknown_note(passages: Mapping[str, int], known: Set[str] | None) -> str:
-    """Return a note about passages in languages that the embedding model does not support, or an empty text.
+def unsupported(texts: Mapping[str, int], known: Set[str] | None) -> dict[str, int]:
+    """Return the languages that the embedding model does not support, with their numbers of texts.
 
-    The arguments are those of ``language_note``.
+    The arguments are those of ``language_note``. A language of a few texts is not named: it may be detected wrongly.
     """
-    unknown = {language: number for language, number in passages.items() if known and language not in known}
+    fewest = _DETECTED_WRONGLY * sum(texts.values())
+    return {each: number for each, number in texts.items() if known and each and each not in known and number > fewest}
+
+
+def unknown_note(passages: Mapping[str, int], known: Set[str] | None) -> str:
+    """Return a note about passages in languages that the embedding model does not support, or an empty text."""
+    unknown = unsupported(passages, known)
     if not unknown:
         return ""
     return (

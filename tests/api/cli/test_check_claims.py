@@ -18,6 +18,8 @@ TRIAL = {
     "¿Está": ["No", "No"],
 }
 
+HINT = "`candor doctor` tests once whether the model can check"
+
 
 def test_after_doctor_the_model_decides_what_rules_leave_open(
     run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
@@ -47,6 +49,7 @@ def test_after_doctor_the_model_decides_what_rules_leave_open(
     question = ("ask", "Does the pump work in a hard frost?", "--mode", "fast", "--json")
     before = run(*question).json
     assert (checked, "not checked further" in before["basis"]) == ([], True)
+    assert HINT in run(*question[:-1]).err
     shown = run("doctor", "--json").json
     [trial] = [each for each in shown["checks"] if each["name"] == "llm check of claims"]
     assert "it confirmed 5 of 5 right and 0 of 5 wrong claims" in trial["detail"]
@@ -54,3 +57,4 @@ def test_after_doctor_the_model_decides_what_rules_leave_open(
     after = run(*question).json
     assert len(checked) == len(TRIAL) + 1
     assert [each["checked"] for each in after["claims"]] == ["Confirmed by a check call"]
+    assert HINT not in run(*question[:-1]).err

@@ -177,6 +177,13 @@ def test_show_prints_dates(run: Callable[..., Any], folder: Path) -> None:
     assert re.search(r"seconds  reading \d+\.\d\d, ", shown)
 
 
+def test_show_with_a_run_and_no_number_names_the_commands_for_runs(run: Callable[..., Any], folder: Path) -> None:
+    run("ingest", folder)
+    shown = run("show", "run_0123")
+    assert (shown.code, "`candor show run_0123 1` its first quote" in shown.err) == (1, True)
+    assert "candor documents" in run("show", "nothing.md").err
+
+
 def test_a_damaged_database_has_its_remedy(run: Callable[..., Any], tmp_path: Path) -> None:
     (home := tmp_path / "damaged").mkdir(mode=0o700)
     (home / "candor.db").write_text("no database " * 1000)

@@ -94,6 +94,7 @@ def test_a_library_upgrade_reads_only_its_own_files_again(
 ) -> None:
     documents.write("letter.rtf", r"{\rtf1\ansi The pump has arrived.}")
     ingest(documents)
-    assert documents.ledger.find("papers", "letter.rtf").parser.startswith(f"rtf/{rtf.READER.version} pypandoc_binary 1.")
+    parser = documents.ledger.find("papers", "letter.rtf").parser
+    assert parser.startswith(f"rtf/{rtf.READER.version} pypandoc_binary 1.")
     monkeypatch.setattr(reader, "_installed_version", lambda _: "99")
     assert parsed_again(documents) == ["letter.rtf"]

@@ -17,7 +17,7 @@ from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.text import languages
 from vectorstore.text.bm25 import Bm25Encoder
-from vectorstore.text.languages import LANGUAGE, detect, detect_query
+from vectorstore.text.languages import LANGUAGE, detect, detect_query, unsupported
 
 PASSAGES = {
     "en": "The heat pump still warms the house at twenty degrees below zero.",
@@ -165,3 +165,12 @@ def test_threads_that_begin_together_load_the_model_once(monkeypatch: pytest.Mon
     with ThreadPoolExecutor(8) as threads:
         assert set(threads.map(detect, ["Die Pumpe arbeitet bei großer Kälte."] * 8)) == {"de"}
     assert len(loaded) == 1
+
+
+@pytest.mark.parametrize(("serbian", "named"), [(1, {}), (10, {}), (11, {"sr": 11})])
+def test_a_language_of_very_few_passages_is_not_named(serbian: int, named: dict[str, int]) -> None:
+    assert unsupported({"en": 1_000 - serbian, "sr": serbian, "": 0}, frozenset({"en"})) == named
+
+
+def test_without_known_languages_none_is_unsupported() -> None:
+    assert unsupported({"sr": 5}, None) == {}

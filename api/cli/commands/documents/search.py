@@ -24,6 +24,7 @@ from api.cli.common import (
     selection,
 )
 from api.errors import UsageError
+from ingest.errors import DocumentNotFound
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
@@ -163,7 +164,14 @@ def show(
         kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, document, number, LOCAL_CALLER)
         print_json(kept) if cli.as_json else show_kept(make_console(), kept)
         return
-    found = candor.documents.find(document, collection)
+    try:
+        found = candor.documents.find(document, collection)
+    except DocumentNotFound as error:
+        if document.startswith("run_"):
+            raise error.with_command(
+                f"`candor trace {document}` shows a run, `candor show {document} 1` its first quote."
+            ) from None
+        raise
     parsed = _text(candor, found, page) if text or page else None
     if cli.as_json:
         print_json(found.model_dump(mode="json") | ({"text": parsed} if parsed is not None else {}))

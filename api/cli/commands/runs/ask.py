@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,10 @@ from api.cli.common import (
     require_text,
     selection,
 )
+
+if TYPE_CHECKING:
+    from api.bootstrap import Candor
+    from multi_agent.values.answer import Answer
 
 app = command()
 
@@ -166,7 +170,19 @@ def ask(
     sandbox = candor.tools.sandbox(answer.run_id)
     names = ", ".join(sandbox.names())
     written = f"Files written by the run, in {sandbox.root}: {names}" if names else ""
-    show_and_end(cli, answer, note=written, verbose=verbose, quiet=quiet)
+    note = "\n".join(filter(None, (written, "" if model else _untested(candor, answer))))
+    show_and_end(cli, answer, note=note, verbose=verbose, quiet=quiet)
+
+
+def _untested(candor: "Candor", answer: "Answer") -> str:
+    """Return what to do about claims that were not checked because nobody has tested whether the model can do it."""
+    from multi_agent.llm.endpoints.memory import CLAIM_CHECKS, EndpointMemory
+
+    settings = candor.settings
+    tested = EndpointMemory(settings.llm, settings.home / "endpoints", CLAIM_CHECKS).recall() is not None
+    if tested or settings.research.check_claims != "auto" or all(each.supported for each in answer.claims):
+        return ""
+    return "`candor doctor` tests once whether the model can check the claims that rules cannot decide."
 
 
 @app.command()
