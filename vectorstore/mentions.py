@@ -1,7 +1,8 @@
 """Finds every passage that has one of several words or phrases, not only the best ones.
 
-A single word is found in all inflections of the passage's language ("pump" also finds "pumps"), a phrase as it is
-written. Upper and lower case, white space, hyphens at line ends and compatibility forms make no difference.
+A single word is found in all inflections of the passage's language ("pump" also finds "pumps"), a number also with
+signs for thousands and zeros behind its point (12499 also finds 12,499.00), a phrase as it is written. Upper and lower
+case, white space, hyphens at line ends, typographic apostrophes and dashes, and compatibility forms make no difference.
 """
 
 import re
@@ -12,6 +13,7 @@ from vectorstore.qdrant_schema import chunk_language
 from vectorstore.restrictions import normal, normal_texts, places
 from vectorstore.store import EVERYTHING, Query, Searchable
 from vectorstore.text.bm25 import Bm25Encoder, is_unspaced
+from vectorstore.text.forms import core_of, token_forms
 
 _MOST_FOUND = 5_000
 """Passages. If more have a word, all passages are read, because a search returns only the best of them."""
@@ -42,7 +44,11 @@ class WantedWords:
         stems = self._stems_of(wanted, language) if _WORD.fullmatch(wanted) else frozenset()
         if not stems:
             return max((places(wanted, text) for text in texts), key=len)
-        words = ([word for word in _WORD.findall(text) if stems & self._stems_of(word, language)] for text in texts)
+        words = (
+            [word for word in _WORD.findall(text) if stems & self._stems_of(word, language)]
+            + (_in_other_forms(wanted, text, language) if wanted.isdecimal() else [])
+            for text in texts
+        )
         return max(words, key=len)
 
     def _stems_of(self, word: str, language: str) -> frozenset[int]:
@@ -68,3 +74,7 @@ class WantedWords:
         rankings = [collection.search(SearchMode.WORDS, Query(word), _MOST_FOUND, where) for word in words]
         complete = [hits for hits in rankings if len(hits) < _MOST_FOUND]
         return [hit.chunk for hit in min(complete, key=len)] if complete else collection.scan(where)
+
+
+def _in_other_forms(number: str, text: str, language: str) -> list[str]:
+    return [word for word in map(core_of, text.split()) if number in token_forms(word, language).whole]

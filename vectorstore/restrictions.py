@@ -2,7 +2,8 @@
 
     parse('"heat pump" price -used')   # text 'heat pump price', phrase 'heat pump', without 'used'
 
-White space, upper and lower case, hyphens at line ends, and compatibility forms such as ligatures make no difference.
+White space, upper and lower case, hyphens at line ends, typographic apostrophes and dashes, and compatibility forms
+such as ligatures make no difference.
 """
 
 import re
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from vectorstore.models import Chunk
-from vectorstore.text.forms import BROKEN
+from vectorstore.text.forms import BROKEN, TYPOGRAPHIC
 
 _PHRASE = re.compile(r"[\"“”„«»]([^\"“”„«»]*\w[^\"“”„«»]*)[\"“”„«»]")
 _EXCLUDED = re.compile(r"(?:^|(?<=\s))-([^\W\d][\w'’-]+)(?!\S)")
@@ -51,7 +52,7 @@ def parse(query: str) -> Restrictions:
 
 def normal(text: str) -> str:
     """Return the text in normal form."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(TYPOGRAPHIC).split())
 
 
 def normal_texts(text: str) -> list[str]:

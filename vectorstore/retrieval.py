@@ -6,6 +6,7 @@ Reciprocal rank fusion, in contrast, prefers whatever two rankings contain, on a
 """
 
 import math
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
@@ -78,10 +79,11 @@ class Retriever:
         search for.
         """
         wanted = parse(query)
+        if not any(unicodedata.category(each)[0] in "LNS" for each in wanted.text):
+            problem = "only excludes words" if wanted else "has no word"
+            raise ValueError(f"{query.strip()!r} {problem}. Add a word to search for.")
         if not wanted:
             return self.search([query], limit, where, mode)
-        if not any(map(str.isalnum, wanted.text)):
-            raise ValueError(f"{query!r} only excludes words. Add a word to search for.")
         depth = max(DEPTH, limit)
         while True:
             hits = self.search([wanted.text], depth, where, mode)

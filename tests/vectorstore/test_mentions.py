@@ -21,6 +21,7 @@ TEXTS = (
     "Will it work? Ask Will.",
     "使用热泵系统。",
     "Nothing of the kind.",
+    "Deirdre O’Brien signed 1990–94 for 12,499.00 EUR.",
 )
 
 
@@ -47,6 +48,10 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
         (["will"], [4]),
         (["Will"], [4]),
         (["热泵"], [5]),
+        (["O'Brien"], [7]),
+        (["1990-94"], [7]),
+        (["12499"], [7]),
+        (["2499"], []),
         (["asbest"], []),
         (["the pump"], []),
         ([" "], []),

@@ -23,6 +23,7 @@ from vectorstore.retrieval import Retriever
         ("utf-8 at -20 °C or -5", "utf-8 at -20 °C or -5", (), ()),
         ('a 19" rack', 'a 19" rack', (), ()),
         ("the company's -v option, a - b", "the company's -v option, a - b", (), ()),
+        ('"O’Brien – 1990–94"', "O’Brien – 1990–94", ("o'brien - 1990-94",), ()),
         ('"not -this" but', "not -this but", ("not -this",), ()),
     ],
 )

@@ -7,6 +7,7 @@ forms, and letters that others fold:
     AT&T → atandt               U.S.S.R. → ussr             50 °C → 50degrees      CO₂ → co2
     v2.3.1 → v2d3d1, 2d3d1      camelCase → camel, case     12.03.2021 → 20210312  Müller → muller, mueller
     infor- at a line end, then mation → information        White River → qzxnamewhiteriver
+    12,499.00 → 12499d00, 12499
 
 Every form is one word for the encoder. Passages get the forms of their words, and queries those of theirs, so two
 spellings meet in a form that they share. Signs between two digits are named, because 3/4 is not 34.
@@ -20,11 +21,14 @@ from typing import NamedTuple
 
 from vectorstore.text.dates import dates
 
+TYPOGRAPHIC = str.maketrans({
+    "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "’": "'", "‘": "'", "ʼ": "'", "＇": "'",
+})  # fmt: skip
+"""Apostrophes and dashes as people type them."""
 # Letters that do not decompose into a base letter and marks.
-_LETTERS = str.maketrans({
+_LETTERS = TYPOGRAPHIC | str.maketrans({
     "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h",
     "ي": "ی", "ى": "ی", "ك": "ک", "ة": "ه", "ـ": "",
-    "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "’": "'", "ʼ": "'", "＇": "'",
 })  # fmt: skip
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 _SUPERSCRIPTS = re.compile("[⁰¹²³⁴-⁹⁺⁻]+")
@@ -47,6 +51,7 @@ _UNITS = {
     "gbp": "pound", "pounds": "pound", "percent": "percent", "prozent": "percent", "pourcent": "percent",
     **{each: each for each in ("nm", "µm", "mm", "cm", "m", "km", "km/h", "mph", "ft", "µg", "mg", "g", "kg")},
     **{each: each for each in ("ml", "l", "kw", "kwh", "mw", "w", "v", "hz", "mhz", "ghz", "kb", "mb", "gb", "tb")},
+    **{each: each for each in ("db", "bar", "hpa", "kpa", "mpa", "kj", "kcal", "mah", "rpm", "ppm")},
 }  # fmt: skip
 """Names of what is measured, by the words and signs behind a figure."""
 _UNIT_WORDS = "|".join(sorted(_UNITS, key=len, reverse=True))
@@ -66,6 +71,7 @@ NAME = "qzxname"
 _PAIR = re.compile(r"\b(?=([^\W\d_a-z][^\W\d_]+)\s([^\W\d_a-z][^\W\d_]+))")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,'’]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,'’])\d{3})(?:\1\d{3})*")
+_ENDING_ZEROS = re.compile(r"(\d{3,})d(\d*?)0+")  # not of smaller numbers: version 2.10 is not 2.1
 _POINT_GROUPS = frozenset(("da", "de", "el", "es", "id", "it", "nl", "pt", "ro", "sl", "tr", "vi"))
 """Languages in which 1.234 is more than a thousand, by Unicode CLDR."""
 _PHONE_DIGITS = 7
@@ -115,7 +121,7 @@ def compounds(text: str, language: str) -> Iterator[Span]:
     for found in _UNIT.finditer(text):
         yield Span(*found.span(), _measured(found[1], _unit_of(found[2]), language))
     for found in _GROUPS.finditer(text):
-        yield Span(*found.span(), Forms((number("".join(found[0].split()), language),)))
+        yield Span(*found.span(), Forms(_amounts("".join(found[0].split()), language)))
     for found in _IBAN.finditer(text):
         yield Span(*found.span(), Forms(("".join(found[0].split()).casefold(),)))
     for found in _PHONE.finditer(text):
@@ -172,7 +178,7 @@ def fold(text: str) -> str:
 
 def _numbers(folded: str, language: str) -> Iterator[str]:
     if _NUMBER.fullmatch(folded) and not folded.isdigit():
-        yield number(folded, language)
+        yield from _amounts(folded, language)
 
 
 def number(text: str, language: str) -> str:
@@ -188,14 +194,22 @@ def number(text: str, language: str) -> str:
     return re.sub("[.,]", "d", re.sub("['’ ]", "", text))
 
 
+def _amounts(text: str, language: str) -> tuple[str, ...]:
+    """Return the forms of a number. One of 100 and more has a form without zeros at its end: 12499 for 12499.00."""
+    value = number(text, language)
+    shorter = _ENDING_ZEROS.fullmatch(value)
+    return (value, "d".join(filter(None, shorter.groups()))) if shorter else (value,)
+
+
 def _unit_of(text: str) -> str:
     unit = text.casefold().replace("μ", "µ")
     return (_UNITS.get(unit) or _NAMES[unit[0]]).replace("/", "").replace("µ", "u")
 
 
 def _measured(amount: str, unit: str, language: str) -> Forms:
-    value = number("".join(amount.split()), language)
-    return Forms((f"{value}{unit}", f"{value}{unit}s") if unit[-1] != "s" else (f"{value}{unit}",))
+    values = _amounts("".join(amount.split()), language)
+    plural = ("", "s") if unit[-1] != "s" else ("",)
+    return Forms(tuple(f"{value}{unit}{end}" for value in values for end in plural))
 
 
 def _joined(folded: str) -> str:
