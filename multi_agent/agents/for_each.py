@@ -142,12 +142,12 @@ class ForEach(StepAgent):
         item = RecordField(name=_ITEM, type="text", meaning="what was asked about")
         made = RecordList(step=task.step, fields=(item, *(column.field for column in inputs.columns)))
         settings, places = self._kit.settings, asyncio.Semaphore(_AT_ONCE)
-        reader = CellReader(self._kit.library, self._kit.llm, settings.tokens_per_call, settings.reader_passages)
+        reader = CellReader(self._kit.library, self._kit.llm, settings.tokens_per_row, settings.reader_passages)
 
         async def read(each: OpenCells) -> _Row:
             async with places:
-                chunks = await asyncio.to_thread(reader.passages, each)
-                row = _Row(each.entry.name, chunks, await reader.fill(each, chunks))
+                cells, chunks = await reader.read(each)
+            row = _Row(each.entry.name, chunks, cells)
             self._read.append(row)
             await self._publish(row, len(wanted))
             await self._kit.keep(_update([row], made))

@@ -2,14 +2,15 @@
 
 The model sees the whole document if it fits into a call, otherwise its opening and the best passages for each column.
 Of a thing, it sees the best passages of all documents. It points at numbered sentences, from which Candor takes the
-quotes. A value that its quotes do not bear out is not kept: the cell is empty, with the reason.
+quotes. A value that its quotes do not bear out is not kept: the cell is empty, with the reason. Cells of a document
+that stay empty are read once more, from its next best passages.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -33,6 +34,7 @@ from vectorstore.models import Chunk, ChunkKind, Hit
 COLUMNS_PER_CALL = 8
 """Maximum. A call with fewer tokens has one column per ``_TOKENS_PER_COLUMN``."""
 _TOKENS_PER_COLUMN = 800  # with 340, half of the revenues of 20 quarterly reports were not among the passages
+_DEEPER = 4  # times as many passages per search of the second reading
 _HAS_FIGURE = "Its quotes have this figure. Whether it is the one that is asked for was not checked."
 _CONVERTED = "Not checked: its quotes have the figure in another scale."
 _CONCLUDED = "Not checked: it is what the model concludes from its quotes."
@@ -81,15 +83,28 @@ class CellReader:
     tokens: int
     found: int
 
-    async def read(self, wanted: OpenCells) -> list[Cell]:
-        """Return the cells in the order of the columns.
+    async def read(self, wanted: OpenCells) -> tuple[list[Cell], tuple[Chunk, ...]]:
+        """Return the cells in the order of the columns, and the passages that were read.
 
-        Those of a response that cannot be used are failed. Raises LLMError if other calls would fail, too.
+        Cells that stay empty are read once more. Cells of a response that cannot be used are failed. Raises LLMError if
+        other calls would fail, too.
         """
-        return await self.fill(wanted, await asyncio.to_thread(self.passages, wanted))
+        read = await asyncio.to_thread(self.passages, wanted)
+        first = await self._fill(wanted, read, read)
+        columns = tuple(
+            column for column, cell in zip(wanted.columns, first, strict=True) if cell.status is CellStatus.EMPTY
+        )
+        more = await asyncio.to_thread(self.further, replace(wanted, columns=columns), read) if columns else ()
+        if not more:
+            return first, read
+        read = tuple({chunk.id: chunk for chunk in (*read, *more)}.values())
+        second = await self._fill(replace(wanted, columns=columns), more, read)
+        known = {cell.column: cell for cell in (*first, *second)}
+        usage = sum((cell.usage for cell in (*first, *second)), Usage())
+        return _with_usage([known[column.name] for column in wanted.columns], usage), read
 
-    async def fill(self, wanted: OpenCells, chunks: Sequence[Chunk]) -> list[Cell]:
-        """Fill the cells from these passages, as ``read`` does."""
+    async def _fill(self, wanted: OpenCells, chunks: Sequence[Chunk], read: Sequence[Chunk]) -> list[Cell]:
+        """Fill the cells from ``chunks``. An empty cell says how much of the document was ``read``."""
         if not chunks:
             reason = "The document has no text." if wanted.entry.id else "No passage tells about it."
             return [self._cell(wanted, column, reason=reason) for column in wanted.columns]
@@ -102,7 +117,7 @@ class CellReader:
         answers = {answer.column: answer for answer in completion.value.answers}
         return _with_usage(
             [
-                self._answered(wanted, column, answers.get(number), units, _coverage(wanted.entry, chunks))
+                self._answered(wanted, column, answers.get(number), units, _coverage(wanted.entry, read))
                 for number, column in enumerate(wanted.columns, start=1)
             ],
             completion.usage,
@@ -118,11 +133,20 @@ class CellReader:
             return whole
         return self._best(wanted, document, "", whole[:1])
 
+    def further(self, wanted: OpenCells, read: Sequence[Chunk]) -> tuple[Chunk, ...]:
+        """Return the next best passages of a document. Passages that were cut are read again."""
+        known = {chunk.id for chunk in read if LEFT_OUT not in chunk.metadata}
+        unread = wanted.entry.id and len(known) < wanted.entry.chunks
+        return self._best(wanted, (wanted.entry.id,), "", (), known) if unread else ()
+
     def _best(
-        self, wanted: OpenCells, documents: Sequence[str], about: str, first: Sequence[Chunk]
-    ) -> tuple[Chunk, ...]:
+        self, wanted: OpenCells, documents: Sequence[str], about: str, first: Sequence[Chunk],
+        known: Set[str] = frozenset(),
+    ) -> tuple[Chunk, ...]:  # fmt: skip
         queries = (f"{about}{column.question}" for column in wanted.columns)
-        searches = (_tables_and_text(self.library.search([query], self.found, documents)) for query in queries)
+        limit = self.found * _DEEPER if known else self.found
+        hits = (self.library.search([query], limit, documents) for query in queries)
+        searches = (_tables_and_text([hit for hit in each if hit.chunk.id not in known]) for each in hits)
         found = {chunk.id: chunk for chunk in (*first, *in_turn(*searches))}
         read = read_around(tuple(found.values()), self.library, self.tokens)
         return tuple(sorted(read, key=lambda chunk: (chunk.name, chunk.index)))
@@ -274,7 +298,8 @@ def _coverage(entry: CatalogueEntry, chunks: Sequence[Chunk]) -> str:
 
 
 def _with_usage(cells: list[Cell], usage: Usage) -> list[Cell]:
-    return [cells[0].model_copy(update={"usage": usage}), *cells[1:]]
+    first, *others = (cell.model_copy(update={"usage": Usage()}) for cell in cells)
+    return [first.model_copy(update={"usage": usage}), *others]
 
 
 def _show_column(number: int, column: Column) -> str:

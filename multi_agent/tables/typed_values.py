@@ -38,6 +38,18 @@ def read_value(column: Column, texts: Sequence[str]) -> Value:
     return text
 
 
+def read_given(column: Column, texts: Sequence[str]) -> Value:
+    """Return the value that a person gave. A number may have the unit of the column, and 1.255 may be 1255.
+
+    Raises TableError.
+    """
+    if column.type is not ColumnType.NUMBER:
+        return read_value(column, texts)
+    plain = "; ".join(texts).strip().removesuffix(column.unit).strip()
+    number = _only(read_number(plain), plain, "number")
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
 def read_figure(text: str) -> Decimal:
     """Return the number. A point is the decimal point if the text has no other separator. Raises TableError."""
     plain = text.strip()

@@ -26,12 +26,13 @@ from multi_agent.model import Usage
 from multi_agent.storage.tables import OtherCalls
 from multi_agent.tables.reading import CellReader, OpenCells
 from multi_agent.tables.store import TableStore
-from multi_agent.tables.typed_values import read_value
+from multi_agent.tables.typed_values import read_given
 from multi_agent.tables.values import PERSON, Cell, CellStatus, Column, ColumnType, Grid, Table, TableRow
 from vectorstore.models import names_in
 
 CALLER = "Table"
 """The caller of the model calls, in traces and recordings."""
+_SHOWN = 5  # rows in a message
 _SAMPLE = 3  # calls whose prompts are built for an estimate
 _TOKENS_PER_CELL = 80  # of the response
 
@@ -63,13 +64,16 @@ class Estimate(FrozenModel):
 
     def __str__(self) -> str:
         calls = count(self.calls, "model call")
-        return f"{count(self.cells, 'open cell')}: {calls}, about {self.tokens:,} tokens"
+        return (
+            f"{count(self.cells, 'open cell')}: {calls}, about {self.tokens:,} tokens; "
+            "cells of long documents that stay empty take one more call"
+        )
 
 
 class FillProgress(FrozenModel):
     """How far a fill is."""
 
-    calls: int = Field(description="ended model calls of this fill")
+    calls: int = Field(description="ended model calls of this fill, without second readings")
     of: int
     found: int = Field(description="cells with a value")
     failed: int
@@ -141,7 +145,7 @@ class Tables:
             document=row.document,
             column=asked.name,
             status=CellStatus.FOUND if texts else CellStatus.EMPTY,
-            value=read_value(asked, texts) if texts else None,
+            value=read_given(asked, texts) if texts else None,
             confidence="Filled by hand" if texts else "",
             reason="" if texts else "Emptied by hand",
             by=PERSON,
@@ -164,7 +168,7 @@ class Tables:
             for cells in OpenCells.of(
                 entries[row.document],
                 [each for each in columns if row.is_open(each, request.redo_before)],
-                self.panel.settings.research.tokens_per_call,
+                self.panel.settings.research.tokens_per_row,
             )
         ]
 
@@ -206,7 +210,7 @@ class Tables:
                 await asyncio.to_thread(require_tokens, self.panel.trace, caller)
                 llm = RunLLM(reader.llm, calls, CALLER)
                 try:
-                    cells = await replace(reader, llm=llm).read(each)
+                    cells, _ = await replace(reader, llm=llm).read(each)
                 finally:
                     await asyncio.to_thread(self.calls.add, caller.key, llm.usage)
                 await asyncio.to_thread(self.store.put, table.name, cells, request.redo_before)
@@ -225,7 +229,7 @@ class Tables:
 
     def _reader(self, library: Library, models: Models, request: FillRequest) -> CellReader:
         research = self.panel.settings.research
-        return CellReader(library, models.get(request.model), research.tokens_per_call, research.reader_passages)
+        return CellReader(library, models.get(request.model), research.tokens_per_row, research.reader_passages)
 
     def _documents(self, table: Table) -> Sequence[CatalogueEntry]:
         catalogue = self.collections.catalogue(table.collection)
@@ -240,10 +244,12 @@ def _validated(given: dict[str, Any]) -> Table:
 
 
 def _find_row(grid: Grid, document: str) -> TableRow:
-    """Return the row of a document by its name or id. Raises TableError."""
-    for row in grid.rows:
-        if document in (row.name, row.document):
-            return row
-    raise TableError(
-        f"The table {grid.table.name!r} has no row {document!r}. Its rows are documents of {grid.table.collection!r}."
-    )
+    """Return the row of a document by its id, its name, or the last parts of it. Raises TableError."""
+    rows = [row for row in grid.rows if document in (row.name, row.document)]
+    rows = rows or [row for row in grid.rows if row.name.endswith(f"/{document}")]
+    if len(rows) == 1:
+        return rows[0]
+    shown = ", ".join(row.name for row in (rows or grid.rows)[:_SHOWN])
+    more = ", …" if len(rows or grid.rows) > _SHOWN else ""
+    problem = f"{document!r} means several rows" if rows else f"The table {grid.table.name!r} has no row {document!r}"
+    raise TableError(f"{problem}: {shown}{more}.")

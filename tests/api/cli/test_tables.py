@@ -119,9 +119,10 @@ def test_of_a_long_document_the_opening_and_what_searches_find_are_read(
     (folder / "long.md").write_text("# Handbook\n\nIt opens with this.\n\n" + "\n\n".join(sections))
     run("ingest", folder, "-c", "papers")
     assert table("fill", "t", "--row", "long.md").code == 0
-    [prompt] = model.prompts
-    assert "It opens with this." in prompt
-    assert "Sentence 39" not in prompt
+    first, second = model.prompts
+    assert ["It opens with this." in each for each in (first, second)] == [True, False]
+    assert ["Limit (" in each for each in (first, second)] == [True, False], "only the empty cell is read once more"
+    assert "Sentence 39" not in first
     assert cells(table, "long.md")["Limit"]["value"] == -25
     other = next(cell for column, cell in cells(table, "long.md").items() if column != "Limit")
     assert re.search(r"\(\d+ of \d+ passages were read\.\)$", other["reason"])
@@ -134,6 +135,8 @@ def test_a_cell_filled_by_hand_stays_unless_a_fill_has_redo(table: Callable[...,
     assert (edited["value"], edited["by"]) == (4, "person")
     assert "4 *" in table("show", "t").out
     assert "is not a number" in table("set", "t", "soup.txt", "Limit", "warm").err
+    assert "as 1.255 or as 1255" in table("set", "t", "soup.txt", "Limit", "1.255").err
+    assert "no row 'tomato.txt': pumps.md, soup.txt" in table("set", "t", "tomato.txt", "Limit", "4").err
     table("fill", "t", "--row", "soup.txt", "--column", "Limit", "--redo")
     assert cells(table, "soup.txt")["Limit"]["by"] == "scripted"
     assert (len(model.prompts), "Product (" in model.prompts[-1]) == (3, False)
