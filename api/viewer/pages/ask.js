@@ -42,7 +42,7 @@ class AskView {
   async load() {
     this.form.replaceChildren(loading());
     try {
-      const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans(), api.defaults()]);
+      const [collections, ...options] = await Promise.all([api.collections(), api.endpoints(), api.plans(), api.defaults()]);
       if (this.live) return;
       this.form.replaceChildren(collections.length ? askForm(collections, ...options) : owner() ? "" : noDocuments());
       this.form.querySelector("textarea")?.focus({preventScroll: true});

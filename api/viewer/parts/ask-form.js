@@ -20,7 +20,7 @@ export function fillForm(request, collection) {
 }
 
 /** `defaults`: the default options of a question. */
-export function askForm(collections, agents, endpoints, plans, defaults) {
+export function askForm(collections, endpoints, plans, defaults) {
   const question = h("textarea", {
     id: "question", name: "question", rows: 3, required: true, "data-slash": true,
     placeholder: "What do you want to know from your documents?",
@@ -31,7 +31,7 @@ export function askForm(collections, agents, endpoints, plans, defaults) {
     question.focus();
   });
   const collection = collectionChoice(collections, (name) => starters.show(name));
-  const options = optionFold([methodOption(agents, endpoints, plans), sourcesOption(defaults.sources)]);
+  const options = optionFold([methodOption(endpoints, plans), sourcesOption(defaults.sources)]);
   const [passages, filter] = [passagesOption(), filterOption()];
   question.value = draft;
   options.element.open = draft !== ""; // a question is asked again to change its options

@@ -3,7 +3,8 @@
 An option is {element, values, summary}: its fields; what they add to the request; what is set in words, "" if nothing. */
 
 import {modelOptions} from "../agent-forms.js";
-import {h} from "../../lib/dom.js";
+import * as api from "../../lib/api.js";
+import {failure, h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 import {plural} from "../../lib/format.js";
 
@@ -26,29 +27,42 @@ export function optionFold(options) {
   };
   const element = h("details", {class: "options", on: {input: describe, change: describe}}, summary,
     h("div", {class: "fold-body"}, options.map((each) => each.element)));
+  element.addEventListener("toggle", () => options.forEach((each) => each.opened?.()), {once: true});
   element.addEventListener("invalid", () => { element.open = true; }, true); // a closed fold hides why the form is not sent
   describe();
   return {element, values: () => Object.assign({}, ...options.map((each) => each.values()))};
 }
 
-export function methodOption(agents, endpoints, plans) {
-  const alone = agents.filter((agent) => agent.direct);
+/** The agents are loaded when the fold is first opened: their cards are the largest part of the first view. */
+export function methodOption(endpoints, plans) {
+  const alone = h("optgroup", {label: "One agent only"});
+  const unavailable = h("div", {});
+  const loadAgents = async () => {
+    try {
+      const values = (await api.agents()).filter((agent) => agent.direct).map(({name}) => [`agent:${name}`, name]);
+      if (values.length > 1) values.push(["agents:@all", "All agents that can answer alone, by vote"]);
+      alone.append(...values.filter(([value]) => value !== chosen.mode).map(entry("mode")));
+      unavailable.replaceChildren();
+    } catch (error) {
+      unavailable.replaceChildren(failure(error, loadAgents));
+    }
+  };
   const parameters = h("div", {class: "choices"});
   const showParameters = () => parameters.replaceChildren(...parametersOf(plans, mode.value));
   const mode = h("select", {name: "mode", on: {change: () => { chosen.mode = mode.value; showParameters(); }}},
     MODES.map(entry("mode")),
-    h("optgroup", {label: "One agent only"}, alone.map(({name}) => [`agent:${name}`, name]).map(entry("mode"))),
-    alone.length > 1 && entry("mode")(["agents:@all", "All agents that can answer alone, by vote"]),
-    severalNamed(chosen.mode) && entry("mode")([chosen.mode, methodInWords(chosen.mode)]),
+    alone,
     plans.length > 0 && h("optgroup", {label: "Saved plan"}, plans.map(({name}) => [`plan:${name}`, name]).map(entry("mode"))));
   const model = h("select", {name: "model", on: {change: () => { chosen.model = model.value; }}}, modelOptions(endpoints).map(entry("model")));
   const samples = h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "default", value: chosen.samples,
     title: "Number of answers to generate and vote on", on: {input: () => { chosen.samples = samples.value; }}});
+  if (chosen.mode.startsWith("agent")) alone.append(entry("mode")([chosen.mode, methodInWords(chosen.mode)]));
   showParameters();
   return {
+    opened: loadAgents,
     element: [
       h("div", {class: "choices"}, h("label", {}, "Mode", mode), endpoints.length > 1 && h("label", {}, "Model", model), h("label", {}, "Samples", samples)),
-      parameters],
+      parameters, unavailable],
     values: () => ({...method(mode.value, parameters), model: model.value, samples: samples.value ? Number(samples.value) : null}),
     summary: () => [
       methodInWords(mode.value),
