@@ -355,10 +355,11 @@ class Ledger:
     def catalogue(self, collection: str, *, unread: bool = False) -> Iterator[tuple[Row[Any], Own]]:
         """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name.
 
-        Yields rows, because records of many documents would take seconds.
+        Files that were left out are neither. Yields rows, because records of many documents would take seconds.
         """
         columns = DOCUMENTS.c
-        wanted = (columns.chunks == 0, columns.state != DocumentState.REMOVED) if unread else (columns.chunks > 0,)
+        left_out = (DocumentState.REMOVED, DocumentState.SKIPPED)
+        wanted = (columns.chunks == 0, columns.state.not_in(left_out)) if unread else (columns.chunks > 0,)
         query = (
             select(*(columns[name] for name in _LISTED))
             .where(columns.collection == collection, *wanted)
@@ -445,7 +446,10 @@ class Ledger:
         with database(), self._engine.connect() as connection:
             row = connection.execute(select(TEXTS).where(*is_document(TEXTS, collection, document))).mappings().first()
         if row is None:
-            raise DocumentNotFound(f"Document {document!r} in collection {collection!r} has no parsed text.")
+            known = self.get(collection, document)
+            name, reason = (known.name, known.reason) if known else (document, "")
+            why = f": {reason}" if reason else "."
+            raise DocumentNotFound(f"Document {name!r} in collection {collection!r} has no parsed text{why}")
         return DocumentText(
             text=row["text"],
             blocks=BLOCKS.validate_python(row["blocks"]),

@@ -93,7 +93,7 @@ def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted
         raise UsageError(f"{query!r} mixes phrases and other words. To count several, put each of them in quotes.")
     if not all(any(map(str.isalnum, word)) for word in words):
         raise UsageError(f"{query!r} has no word to count.")
-    selection, catalogue = library.collection, library.catalogue()
+    selection, catalogue, unread = library.collection, library.catalogue(), library.unread()
     chosen, older = _chunk_filter(catalogue, selection, wanted, library.retriever)
     found = {(chunk.name, chunk.document_id): chunk for chunk in library.retriever.mentions(words, chosen)}
     rows = []
@@ -107,7 +107,7 @@ def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted
         words=words,
         total=sum(sum(row.counts.values()) for row in rows),
         searched=len(chosen.documents or catalogue),
-        unread=len(library.unread()),
+        unread=len(wanted.matching(unread) if wanted else unread),
         documents=tuple(rows),
         older=older,
     )

@@ -38,3 +38,30 @@ def test_a_dry_run_shows_what_each_rule_leaves_out(run: Callable, tmp_path: Path
 def test_included_files_are_read(run: Callable, tmp_path: Path) -> None:
     report = run("ingest", make_project(tmp_path), "--include", "*.pem", "--exclude", "*.bin", "--json").json
     assert (report["indexed"], len(report["failed"])) == (2, 0)
+
+
+def test_counts_name_only_files_that_failed_and_were_selected(run: Callable, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    run("ingest", project)
+    assert "in 1 of 1 document. 5 files could not be read." in run("search", "--count", "pump").out
+    assert run("search", "--count", "pump", "--document", "read*").out.rstrip().endswith("in 1 of 1 document.")
+
+
+def test_a_folder_without_files_says_which_documents_stay(run: Callable, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    run("ingest", project)
+    for path in (*project.glob("*.bin"), project / "readme.md", project / "key.pem"):
+        path.unlink()
+    told = run("ingest", project, "--sync")
+    assert told.code == 1
+    assert "1 document from there can still be searched" in told.err
+    assert "`candor documents rm` removes documents." in told.err
+    assert "cellar" in run("search", "pump").out
+
+
+def test_a_document_without_text_says_why(run: Callable, tmp_path: Path) -> None:
+    run("ingest", make_project(tmp_path))
+    told = run("show", "a.bin", "--text")
+    assert told.code == 1
+    assert "Document 'a.bin' in collection 'project' has no parsed text: " in told.err
+    assert "a.bin contains no text." in told.err
