@@ -20,6 +20,7 @@ from multi_agent.values.answer import Answer
 from multi_agent.values.context import Candidate
 from multi_agent.values.request import Request
 from vectorstore.errors import StoreError
+from vectorstore.models import names_in
 
 if TYPE_CHECKING:
     pass
@@ -39,6 +40,8 @@ class Chat:
     def __init__(self, cli: Cli, collection: str | None, options: dict[str, Any]) -> None:
         self._cli, self._candor = cli, cli.make_candor()
         self._collection = self._candor.collections.resolve(collection)
+        for name in names_in(self._collection):
+            self._candor.collections.require(name)
         self._options = {**options, "session": options["session"] or _new_session()}
         self._last: Answer | None = None
         self._request("Are the options valid?")

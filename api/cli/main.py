@@ -8,6 +8,7 @@ modules inside their functions, so that ``candor --help`` stays fast.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -15,6 +16,7 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -145,6 +147,11 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader closed the pipe, as in `candor runs | head`
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            with suppress(OSError):
+                sys.stdout.close()  # it holds what could not be written, and would fail again at the exit
+            print_message(f"candor: Cannot write the output: {error.strerror}.")
+            raise SystemExit(1) from None
         if not isinstance(error, _expected()):
             raise
         _fail(command_message(error), type(error).__name__, as_json, 1)

@@ -14,6 +14,7 @@ from typing import Self
 
 from pydantic import Field
 
+from base.counts import count
 from base.models import FrozenModel
 from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
@@ -200,7 +201,7 @@ def plan_ingest(
     ]
     files = [file for file in files if file.document not in columns.files]
     if not (files or columns.files):
-        raise _nothing_to_ingest(request, skipped)
+        raise _nothing_to_ingest(request, skipped, known)
     reread = dict(_reread_containers(known.values(), current, request.retry_failed))
     planned = [_plan_file(file, known, current, reread, request.retry_failed) for file in files]
     moves = find_moves([each.file for each in planned if each.verdict is Verdict.NEW], known, within)
@@ -244,7 +245,7 @@ def require_files(
         if isinstance(entry, FoundFile):
             return
         skipped.append(entry)
-    raise _nothing_to_ingest(request, skipped)
+    raise _nothing_to_ingest(request, skipped, known)
 
 
 def _find(
@@ -264,13 +265,25 @@ def _find(
     return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
 
 
-def _nothing_to_ingest(request: IngestRequest, skipped: Sequence[SkippedFile]) -> NothingToIngest:
+def _nothing_to_ingest(
+    request: IngestRequest, skipped: Sequence[SkippedFile], known: Mapping[str, DocumentSummary]
+) -> NothingToIngest:
     if not request.paths:
         return NothingToIngest("No file has failed.")
     where = ", ".join(str(path) for path in request.paths)
     shown = "; ".join(f"{entry.name!r}: {entry.reason}" for entry in skipped[:_SHOWN])
     more = f" and {len(skipped) - _SHOWN} more" if len(skipped) > _SHOWN else ""
-    return NothingToIngest(f"There is no file to ingest in {where}." + (f" Skipped {shown}{more}." if skipped else ""))
+    problem = f"There is no file to ingest in {where}."
+    if skipped:
+        problem += f" Skipped {shown}{more}."
+    roots = [os.path.abspath(path) for path in request.paths]
+    within = sum(each.chunks > 0 and any(Path(each.path).is_relative_to(at) for at in roots) for each in known.values())
+    if not within:
+        return NothingToIngest(problem)
+    problem += (
+        f" {count(within, 'document')} from there can still be searched, because an empty folder may be a missing disk."
+    )
+    return NothingToIngest(problem).with_command("`candor documents rm` removes documents.")
 
 
 def _files_of(known: Mapping[str, DocumentSummary], documents: Sequence[str]) -> Iterator[FoundFile]:

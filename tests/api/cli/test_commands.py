@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -182,6 +184,27 @@ def test_show_with_a_run_and_no_number_names_the_commands_for_runs(run: Callable
     shown = run("show", "run_0123")
     assert (shown.code, "`candor show run_0123 1` its first quote" in shown.err) == (1, True)
     assert "candor documents" in run("show", "nothing.md").err
+
+
+def test_a_full_disk_is_one_line(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    run("ingest", folder)
+    command = [sys.executable, "-m", "api.cli", "documents", "--home", tmp_path / "home"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, "candor: Cannot write the output: No space left on device.\n")
+
+
+def test_a_chat_with_an_unknown_collection_does_not_start(run: Callable[..., Any], folder: Path) -> None:
+    run("ingest", folder)
+    told = run("chat", "-c", "nosuch")
+    assert (told.code, "no collection 'nosuch'" in told.err, "Conversation" in told.err) == (1, True, False)
+
+
+@pytest.mark.parametrize("query", ['"', "!!!", "-"])
+def test_a_query_without_a_word_is_refused(run: Callable[..., Any], folder: Path, query: str) -> None:
+    run("ingest", folder)
+    told = run("search", "--", query)
+    assert (told.code, "has no word. Add a word" in told.err) == (2, True)
 
 
 def test_a_damaged_database_has_its_remedy(run: Callable[..., Any], tmp_path: Path) -> None:
