@@ -27,7 +27,7 @@ export function optionFold(options) {
   };
   const element = h("details", {class: "options", on: {input: describe, change: describe}}, summary,
     h("div", {class: "fold-body"}, options.map((each) => each.element)));
-  element.addEventListener("toggle", () => options.forEach((each) => each.opened?.()), {once: true});
+  element.addEventListener("toggle", () => { for (const each of options) each.opened?.(); }, {once: true});
   element.addEventListener("invalid", () => { element.open = true; }, true); // a closed fold hides why the form is not sent
   describe();
   return {element, values: () => Object.assign({}, ...options.map((each) => each.values()))};
