@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from base.counts import count
 from base.errors import Explained
 
 if TYPE_CHECKING:
@@ -179,5 +180,18 @@ def command_message(error: Exception) -> str:
 
 def fault_list(error: ValidationError) -> str:
     """Return the faults of a pydantic validation as "location: message", separated by semicolons."""
-    faults = ((".".join(map(str, each["loc"])), each["msg"].removeprefix("Value error, ")) for each in error.errors())
+    errors = error.errors()
+    # A list whose items are invalid also counts as too short. Only the items are to blame.
+    inner = {each["loc"][:-1] for each in errors if each["loc"]}
+    faults = (
+        (".".join(map(str, each["loc"])), _message(each))
+        for each in errors
+        if each["type"] != "too_short" or each["loc"] not in inner
+    )
     return "; ".join(": ".join(filter(None, fault)) for fault in faults)
+
+
+def _message(fault: Mapping[str, Any]) -> str:
+    if fault["type"] == "too_short":
+        return f"needs at least {count(fault['ctx']['min_length'], 'item')}"
+    return str(fault["msg"]).removeprefix("Value error, ")

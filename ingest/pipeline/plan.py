@@ -217,6 +217,9 @@ def plan_ingest(
         if (stated := columns.about(path)) or any(map(Path(path).is_relative_to, walked))
     }
     gone = (each for each in known.values() if each.id not in settled and _is_gone_below(each, roots, left_out))
+    found_paths = {file.document for file in files}
+    unfound = [each for each in known.values() if each.chunks and (each.container or each.path) not in found_paths]
+    lost = _lost_notice(each for each in unfound if each.id not in settled and _is_below(each, walked))
     return Plan(
         collection=request.collection,
         files=tuple(planned),
@@ -224,7 +227,7 @@ def plan_ingest(
         gone=tuple(gone),
         relocated=tuple(relocated(moves, files, known)),
         left_behind=left,
-        notices=(*_notices(planned, known, current), *columns.notices),
+        notices=(*_notices(planned, known, current), *columns.notices, *(() if request.sync else lost)),
         tags=tag_names(request.tags),
         meta=given_fields(request.meta.items()),
         fields=fields,
@@ -358,12 +361,22 @@ def _decide(
 
 def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Container[Path]) -> bool:
     """Return whether the file of a document below the roots is missing, or left out with its folder or alone."""
-    is_below = any(map(Path(known.path).is_relative_to, map(_absolute, roots)))
-    if known.state is DocumentState.REMOVED or not is_below:
+    if known.state is DocumentState.REMOVED or not _is_below(known, map(_absolute, roots)):
         return False
     path = Path(known.container or known.path)
     is_new = known.state is not DocumentState.SKIPPED and any(each in left_out for each in (path, *path.parents))
     return is_new or is_missing(known)
+
+
+def _is_below(known: DocumentSummary, roots: Iterable[Path]) -> bool:
+    return any(map(Path(known.path).is_relative_to, roots))
+
+
+def _lost_notice(unfound: Iterable[DocumentSummary]) -> Iterator[str]:
+    """Yield a notice about documents whose file is missing, of those that were not found."""
+    if lost := sum(map(is_missing, unfound)):
+        files, them = ("the file is", "it") if lost == 1 else ("the files are", "them")
+        yield f"{count(lost, 'document')} can still be searched, although {files} gone. `--sync` removes {them}."
 
 
 def _absolute(path: Path) -> Path:

@@ -41,9 +41,15 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None, *, f
         footer = "\n".join(["", *(f"{name}: {value}" for name, value in report.facts), footer])
     else:
         for source in report.sources:
-            _show_line(console, f"[{source.mark}] {source.where}: {excerpt(source.shown)}")
+            head, quote = f"[{source.mark}] {source.where}:", excerpt(source.shown)
+            if console.is_terminal and len(head) > console.width // 2:  # the line would be cut before the quote
+                _show_line(console, head)
+                _show_line(console, f"{INDENT}{quote}")
+            else:
+                _show_line(console, f"{head} {quote}")
         for each in report.calculations:
-            _show_line(console, f"[{each.mark}] {'. '.join((each.purpose, *each.notes))}")
+            told = ". ".join(part.rstrip(".") for part in (each.purpose, *each.notes))
+            _show_line(console, f"[{each.mark}] {told}.")
         for part in report.parts:
             if part.heading in _IN_SHORT:
                 console.print(Text(f"{part.heading}: {'; '.join(part.lines)}"), soft_wrap=True)

@@ -212,3 +212,9 @@ def test_a_damaged_database_has_its_remedy(run: Callable[..., Any], tmp_path: Pa
     (home / "candor.db").write_text("no database " * 1000)
     shown = run("runs", "--home", home)
     assert (shown.code, "restore a backup" in shown.err, "Traceback" in shown.err) == (1, True, False)
+
+
+def test_a_list_with_an_invalid_item_is_not_called_too_short(run: Callable[..., Any], folder: Path) -> None:
+    run("ingest", folder, "-c", "papers")
+    assert run("ask", "Why?", "--sources", "documnts").err.strip().endswith("'documents', 'web' or 'tools'.")
+    assert run("table", "create", "t", "-c", "papers").err == "candor: Invalid table: columns: needs at least 1 item.\n"

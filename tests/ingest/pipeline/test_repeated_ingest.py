@@ -99,7 +99,9 @@ def test_sync_removes_documents_whose_files_are_missing(workplace: Workplace, tm
     workplace.ingest(workplace.documents, elsewhere)
     path.unlink()
     elsewhere.unlink()
-    assert workplace.ingest().removed == ()
+    plans: list[Plan] = []
+    assert workplace.ingest(on_plan=plans.append).removed == ()
+    assert plans[0].notices == ("1 document can still be searched, although the file is gone. `--sync` removes it.",)
     assert workplace.ingest(sync=True).removed == ("sub/pumps.md",)
     assert workplace.chunks(path) == []
     assert workplace.states() == {"bread.md": "indexed", "elsewhere.md": "indexed", "sub/pumps.md": "removed"}

@@ -35,3 +35,14 @@ def test_an_insufficient_answer_shows_what_is_missing() -> None:
     assert "Insufficient · confidence 0.40\n    Closest: -25 °C\n    It works" in text
     assert "Looked for\n    noise levels" in text
     assert "Missing\n    the noise" in text
+
+
+def test_a_terminal_shows_a_quote_whose_place_is_long_on_a_line_of_its_own() -> None:
+    quote = ANSWER.evidence[0].model_copy(update={"document": f"/papers/{'contract_' * 6}2.md"})
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    show_answer(console, ANSWER.model_copy(update={"evidence": (quote, *ANSWER.evidence[1:])}), full=False)
+    lines = str(console.file.getvalue()).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("[1] contract_"))
+    assert lines[at + 1] == "    “works down to -25 °C”"
+    assert lines[at + 2].startswith("[C1] count them. From 1 quote of pumps.pdf. Not all rows are shown.")
+    assert all(len(line) <= 80 for line in lines[at : at + 2])
