@@ -18,6 +18,7 @@ from vectorstore.text.forms import core_of, token_forms
 _MOST_FOUND = 5_000
 """Passages. If more have a word, all passages are read, because a search returns only the best of them."""
 _WORD = re.compile(r"[^\W_]+")
+_CURRENCIES = "€$£¥"
 
 
 class WantedWords:
@@ -77,4 +78,6 @@ class WantedWords:
 
 
 def _in_other_forms(number: str, text: str, language: str) -> list[str]:
-    return [word for word in map(core_of, text.split()) if number in token_forms(word, language).whole]
+    """Return the words that are the number, but do not have its digits in a row."""
+    words = (core_of(word).strip(_CURRENCIES) for word in text.split())
+    return [word for word in words if number not in _WORD.findall(word) and number in token_forms(word, language).whole]

@@ -148,10 +148,15 @@ def main() -> None:
         sys.stderr.close()  # the reader closed the pipe, as in `candor runs | head`
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            with suppress(OSError):
-                sys.stdout.close()  # it holds what could not be written, and would fail again at the exit
-            print_message(f"candor: Cannot write the output: {error.strerror}.")
-            raise SystemExit(1) from None
+            try:
+                sys.stdout.flush()
+            except OSError:
+                with suppress(OSError):
+                    sys.stdout.close()  # it holds what could not be written, and would fail again at the exit
+                print_message(f"candor: Cannot write the output: {error.strerror}.")
+                raise SystemExit(1) from None
+            where = f" {error.filename}" if error.filename else ""
+            _fail(f"Cannot write{where}: {error.strerror}. Free some space.", type(error).__name__, as_json, 1)
         if not isinstance(error, _expected()):
             raise
         _fail(command_message(error), type(error).__name__, as_json, 1)

@@ -217,15 +217,19 @@ def plan_ingest(
         if (stated := columns.about(path)) or any(map(Path(path).is_relative_to, walked))
     }
     gone = (each for each in known.values() if each.id not in settled and _is_gone_below(each, roots, left_out))
-    found_paths = {file.document for file in files}
-    unfound = [each for each in known.values() if each.chunks and (each.container or each.path) not in found_paths]
-    lost = _lost_notice(each for each in unfound if each.id not in settled and _is_below(each, walked))
+    moved = tuple(relocated(moves, files, known))
+    there, folders = {file.document for file in files}, set(walked)
+    elsewhere = settled | {each.id for each in moved}
+    unfound = (each for each in known.values() if each.chunks and (each.container or each.path) not in there)
+    lost = _lost_notice(
+        each for each in unfound if each.id not in elsewhere and not folders.isdisjoint(Path(each.path).parents)
+    )
     return Plan(
         collection=request.collection,
         files=tuple(planned),
         left_out=tuple(skipped),
         gone=tuple(gone),
-        relocated=tuple(relocated(moves, files, known)),
+        relocated=moved,
         left_behind=left,
         notices=(*_notices(planned, known, current), *columns.notices, *(() if request.sync else lost)),
         tags=tag_names(request.tags),
@@ -279,13 +283,12 @@ def _nothing_to_ingest(
     problem = f"There is no file to ingest in {where}."
     if skipped:
         problem += f" Skipped {shown}{more}."
-    roots = [os.path.abspath(path) for path in request.paths]
+    roots = list(map(_absolute, request.paths))
     within = sum(each.chunks > 0 and any(Path(each.path).is_relative_to(at) for at in roots) for each in known.values())
     if not within:
         return NothingToIngest(problem)
-    problem += (
-        f" {count(within, 'document')} from there can still be searched, because an empty folder may be a missing disk."
-    )
+    reason = "no file was left to read" if skipped else "an empty folder may be a missing disk"
+    problem += f" {count(within, 'document')} from there can still be searched: nothing is removed, because {reason}."
     return NothingToIngest(problem).with_command("`candor documents rm` removes documents.")
 
 
@@ -361,15 +364,12 @@ def _decide(
 
 def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Container[Path]) -> bool:
     """Return whether the file of a document below the roots is missing, or left out with its folder or alone."""
-    if known.state is DocumentState.REMOVED or not _is_below(known, map(_absolute, roots)):
+    is_below = any(map(Path(known.path).is_relative_to, map(_absolute, roots)))
+    if known.state is DocumentState.REMOVED or not is_below:
         return False
     path = Path(known.container or known.path)
     is_new = known.state is not DocumentState.SKIPPED and any(each in left_out for each in (path, *path.parents))
     return is_new or is_missing(known)
-
-
-def _is_below(known: DocumentSummary, roots: Iterable[Path]) -> bool:
-    return any(map(Path(known.path).is_relative_to, roots))
 
 
 def _lost_notice(unfound: Iterable[DocumentSummary]) -> Iterator[str]:

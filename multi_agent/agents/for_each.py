@@ -145,13 +145,25 @@ class ForEach(StepAgent):
         reader = CellReader(self._kit.library, self._kit.llm, settings.tokens_per_row, settings.reader_passages)
 
         async def read(each: OpenCells) -> _Row:
+            first: list[_Row] = []
+
+            async def on_first(cells: list[Cell], chunks: tuple[Chunk, ...]) -> None:
+                first.append(_Row(each.entry.name, chunks, cells))
+
+            async def keep(row: _Row) -> _Row:
+                self._read.append(row)
+                await self._publish(row, len(wanted))
+                await self._kit.keep(_update([row], made))
+                return row
+
             async with places:
-                cells, chunks = await reader.read(each)
-            row = _Row(each.entry.name, chunks, cells)
-            self._read.append(row)
-            await self._publish(row, len(wanted))
-            await self._kit.keep(_update([row], made))
-            return row
+                try:
+                    cells, chunks = await reader.read(each, on_first)
+                except BudgetReached:
+                    for row in first:
+                        await keep(row)
+                    raise
+            return await keep(_Row(each.entry.name, chunks, cells))
 
         try:
             rows = await gather_calls(map(read, wanted))

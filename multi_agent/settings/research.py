@@ -65,8 +65,8 @@ class ResearchSettings(SettingsGroup):
         default=24, ge=1, description="passages that a search returns to the agents, for all queries together"
     )
     passages_per_call: int = Field(default=12, ge=1, description="maximum passages per call of the Extractor")
-    tokens_per_call: int = Field(default=2730, ge=200, description="maximum tokens of passages per call; by "
-        "default, a sixth of the model's context window, at most 16,000")  # fmt: skip
+    tokens_per_call: int = Field(default=2730, ge=200, description="maximum tokens of passages per call, and "
+        "half more for a row of a table; by default a sixth of the model's context window, at most 16,000")  # fmt: skip
     planner_tokens: int = Field(default=11_059, ge=1, description="tokens that a prompt of the planner should have at "
         "most, or it shows no examples, fewer documents and agents; by default 90 % of what `max_output_tokens` leaves "
         "of its model's context window")  # fmt: skip
@@ -106,10 +106,10 @@ class ResearchSettings(SettingsGroup):
     def tokens_per_row(self) -> int:
         """The maximum tokens of passages of a call that fills cells of a row.
 
-        A row asks several questions. By default, a call holds half more for it than for one question: cells of ten
-        quarterly reports whose passage was offered within two readings rose from 27 to 37 of 40.
+        A row asks several questions, so a call holds half more for it than for one question: cells of ten quarterly
+        reports whose passage was offered within two readings rose from 27 to 37 of 40.
         """
-        return self.tokens_per_call * (3 if "tokens_per_call" in self._derived else 2) // 2
+        return self.tokens_per_call * 3 // 2
 
     def for_window(self, context_window: int, planner_room: int) -> Self:
         """Return a copy that derives the unset limits per call from the model's context window, in tokens.

@@ -9,7 +9,7 @@ that stay empty are read once more, from its next best passages.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -40,6 +40,10 @@ _CONVERTED = "Not checked: its quotes have the figure in another scale."
 _CONCLUDED = "Not checked: it is what the model concludes from its quotes."
 _FAILURES = (InvalidResponse, LLMTimeout, PromptTooLong)
 """Errors of a single call. After any other error, the next calls would fail, too."""
+
+
+OnFirst = Callable[[list[Cell], tuple[Chunk, ...]], Awaitable[None]]
+"""Receives the cells and the passages of a first reading, if a second one follows."""
 
 
 class ColumnAnswer(BaseModel):
@@ -83,45 +87,59 @@ class CellReader:
     tokens: int
     found: int
 
-    async def read(self, wanted: OpenCells) -> tuple[list[Cell], tuple[Chunk, ...]]:
+    async def read(self, wanted: OpenCells, on_first: OnFirst | None = None) -> tuple[list[Cell], tuple[Chunk, ...]]:
         """Return the cells in the order of the columns, and the passages that were read.
 
-        Cells that stay empty are read once more. Cells of a response that cannot be used are failed. Raises LLMError if
-        other calls would fail, too.
+        Cells that stay empty are read once more; before that, ``on_first`` receives the cells. If the second response
+        cannot be used, they stay as they are; after a first one, they are failed. Raises LLMError if other calls would
+        fail, too.
         """
-        read = await asyncio.to_thread(self.passages, wanted)
-        first = await self._fill(wanted, read, read)
+        first, read = await self._fill(wanted, lambda reader: reader.passages(wanted))
         columns = tuple(
             column for column, cell in zip(wanted.columns, first, strict=True) if cell.status is CellStatus.EMPTY
         )
-        more = await asyncio.to_thread(self.further, replace(wanted, columns=columns), read) if columns else ()
-        if not more:
+        if not columns or len(read) >= wanted.entry.chunks:
             return first, read
-        read = tuple({chunk.id: chunk for chunk in (*read, *more)}.values())
-        second = await self._fill(replace(wanted, columns=columns), more, read)
-        known = {cell.column: cell for cell in (*first, *second)}
+        if on_first:
+            await on_first(first, read)
+        again = replace(wanted, columns=columns)
+        second, more = await self._fill(again, lambda reader: reader.further(again, read), read)
+        usable = [cell for cell in second if cell.status is not CellStatus.FAILED]
+        known = {cell.column: cell for cell in (*first, *usable)}
         usage = sum((cell.usage for cell in (*first, *second)), Usage())
+        read = tuple({chunk.id: chunk for chunk in (*more, *read)}.values())
         return _with_usage([known[column.name] for column in wanted.columns], usage), read
 
-    async def _fill(self, wanted: OpenCells, chunks: Sequence[Chunk], read: Sequence[Chunk]) -> list[Cell]:
-        """Fill the cells from ``chunks``. An empty cell says how much of the document was ``read``."""
-        if not chunks:
-            reason = "The document has no text." if wanted.entry.id else "No passage tells about it."
-            return [self._cell(wanted, column, reason=reason) for column in wanted.columns]
-        try:
-            completion = await self.llm.complete(self.prompt(wanted, chunks), RowAnswers)
-        except _FAILURES as error:
-            failed = [self._failed(wanted, column, str(error)) for column in wanted.columns]
-            return _with_usage(failed, error.usage)
+    async def _fill(
+        self, wanted: OpenCells, select: Callable[[CellReader], tuple[Chunk, ...]], before: Sequence[Chunk] = ()
+    ) -> tuple[list[Cell], tuple[Chunk, ...]]:
+        """Fill the cells from the selected passages, which are fewer if the prompt is too long. Return both.
+
+        An empty cell says how much of the document was read, with the passages ``before``.
+        """
+        for reader in (self, replace(self, tokens=self.tokens * 2 // 3)):
+            chunks = await asyncio.to_thread(select, reader)
+            if not chunks and before:
+                return [], ()
+            if not chunks:
+                reason = "The document has no text." if wanted.entry.id else "No passage tells about it."
+                return [self._cell(wanted, column, reason=reason) for column in wanted.columns], ()
+            try:
+                completion = await self.llm.complete(self.prompt(wanted, chunks), RowAnswers)
+            except _FAILURES as error:
+                if isinstance(error, PromptTooLong) and reader is self:
+                    continue
+                failed = [self._failed(wanted, column, str(error)) for column in wanted.columns]
+                return _with_usage(failed, error.usage), chunks
+            break
         units = number_units(chunks)
         answers = {answer.column: answer for answer in completion.value.answers}
-        return _with_usage(
-            [
-                self._answered(wanted, column, answers.get(number), units, _coverage(wanted.entry, read))
-                for number, column in enumerate(wanted.columns, start=1)
-            ],
-            completion.usage,
-        )
+        coverage = _coverage(wanted.entry, {chunk.id: chunk for chunk in (*chunks, *before)}.values())
+        cells = [
+            self._answered(wanted, column, answers.get(number), units, coverage)
+            for number, column in enumerate(wanted.columns, start=1)
+        ]
+        return _with_usage(cells, completion.usage), chunks
 
     def passages(self, wanted: OpenCells) -> tuple[Chunk, ...]:
         """Return all passages, or the first one and the best ones for each column if a call cannot hold all."""
@@ -134,17 +152,15 @@ class CellReader:
         return self._best(wanted, document, "", whole[:1])
 
     def further(self, wanted: OpenCells, read: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """Return the next best passages of a document. Passages that were cut are read again."""
-        known = {chunk.id for chunk in read if LEFT_OUT not in chunk.metadata}
-        unread = wanted.entry.id and len(known) < wanted.entry.chunks
-        return self._best(wanted, (wanted.entry.id,), "", (), known) if unread else ()
+        """Return the next best passages of a document."""
+        return self._best(wanted, (wanted.entry.id,), "", (), {chunk.id for chunk in read})
 
     def _best(
         self, wanted: OpenCells, documents: Sequence[str], about: str, first: Sequence[Chunk],
         known: Set[str] = frozenset(),
     ) -> tuple[Chunk, ...]:  # fmt: skip
         queries = (f"{about}{column.question}" for column in wanted.columns)
-        limit = self.found * _DEEPER if known else self.found
+        limit = self.found * _DEEPER if known else self.found  # the second reading knows those of the first
         hits = (self.library.search([query], limit, documents) for query in queries)
         searches = (_tables_and_text([hit for hit in each if hit.chunk.id not in known]) for each in hits)
         found = {chunk.id: chunk for chunk in (*first, *in_turn(*searches))}
@@ -291,7 +307,7 @@ def _compare_number(value: float, column: Column, quotes: Sequence[str]) -> str:
     raise TableError("Its quotes do not have the figure.")
 
 
-def _coverage(entry: CatalogueEntry, chunks: Sequence[Chunk]) -> str:
+def _coverage(entry: CatalogueEntry, chunks: Iterable[Chunk]) -> str:
     """Return how much of a document was read, unless it is all of it. Passages that were cut do not count."""
     read = sum(LEFT_OUT not in chunk.metadata for chunk in chunks)
     return f" ({read} of {entry.chunks} passages were read.)" if read < entry.chunks else ""

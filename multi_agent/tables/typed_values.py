@@ -16,6 +16,7 @@ from vectorstore.text.dates import dates
 T = TypeVar("T")
 _PLAIN = re.compile(r"-?\d+(?:\.\d+)?")
 _PART_OF_DATE = re.compile(r"\d{4}(?:-(?:0[1-9]|1[0-2]))?")
+_POINT = re.compile(r"([-+]?\d{1,3})\.(\d{3})")
 _POWERS = range(-12, 13, 3)
 _YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 
@@ -45,8 +46,15 @@ def read_given(column: Column, texts: Sequence[str]) -> Value:
     """
     if column.type is not ColumnType.NUMBER:
         return read_value(column, texts)
-    plain = "; ".join(texts).strip().removesuffix(column.unit).strip()
-    number = _only(read_number(plain), plain, "number")
+    text = "; ".join(texts).strip()
+    plain = text
+    if column.unit and text.casefold().endswith(column.unit.casefold()):
+        without = text[: -len(column.unit)]
+        plain = text if without[-1:].isalpha() else without.strip()
+    readings = read_number(plain)
+    if len(readings) == 2 and (point := _POINT.fullmatch(plain)):
+        raise TableError(f"{text!r} can be read as {point[1]}{point[2]} or as {plain}0. Write one of these.")
+    number = _only(readings, text, "number")
     return int(number) if number == number.to_integral_value() else float(number)
 
 

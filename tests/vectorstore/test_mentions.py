@@ -71,6 +71,12 @@ def test_other_documents_are_not_searched(retriever: Retriever) -> None:
     assert [chunk.name for chunk in retriever.mentions(["pump"], where)] == ["1.md"]
 
 
+def test_a_number_is_counted_once_in_each_form() -> None:
+    wanted = WantedWords(["12499"])
+    text = "12499 and 12499.00 and 12,499.00 EUR and $12,499.00 and 12,499 but 124990 and 12,499.50"
+    assert wanted.forms_in(text, "en") == ["12499", "12499", "12,499.00", "12,499.00", "12,499"]
+
+
 def test_forms_are_given_as_they_stand() -> None:
     wanted = WantedWords(["pump", "heat pump"])
     assert wanted.forms_in("Pumps and a Heat\nPump, pump by pump", "en") == [

@@ -21,12 +21,13 @@ from typing import NamedTuple
 
 from vectorstore.text.dates import dates
 
-TYPOGRAPHIC = str.maketrans({
-    "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "’": "'", "‘": "'", "ʼ": "'", "＇": "'",
+_SIGNS = str.maketrans({
+    "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "’": "'", "ʼ": "'", "＇": "'",
 })  # fmt: skip
-"""Apostrophes and dashes as people type them."""
+TYPOGRAPHIC = _SIGNS | str.maketrans({"‘": "'"})
+"""Apostrophes and dashes as people type them. In words, ‘ is also a letter: Hawai‘i."""
 # Letters that do not decompose into a base letter and marks.
-_LETTERS = TYPOGRAPHIC | str.maketrans({
+_LETTERS = _SIGNS | str.maketrans({
     "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h",
     "ي": "ی", "ى": "ی", "ك": "ک", "ة": "ه", "ـ": "",
 })  # fmt: skip
@@ -71,7 +72,6 @@ NAME = "qzxname"
 _PAIR = re.compile(r"\b(?=([^\W\d_a-z][^\W\d_]+)\s([^\W\d_a-z][^\W\d_]+))")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,'’]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,'’])\d{3})(?:\1\d{3})*")
-_ENDING_ZEROS = re.compile(r"(\d{3,})d(\d*?)0+")  # not of smaller numbers: version 2.10 is not 2.1
 _POINT_GROUPS = frozenset(("da", "de", "el", "es", "id", "it", "nl", "pt", "ro", "sl", "tr", "vi"))
 """Languages in which 1.234 is more than a thousand, by Unicode CLDR."""
 _PHONE_DIGITS = 7
@@ -195,10 +195,16 @@ def number(text: str, language: str) -> str:
 
 
 def _amounts(text: str, language: str) -> tuple[str, ...]:
-    """Return the forms of a number. One of 100 and more has a form without zeros at its end: 12499 for 12499.00."""
+    """Return the forms of a number. One of 100 and more has a form without zeros at its end: 12499 for 12499.00.
+
+    Smaller ones, and those that begin with a year, may be numbers of versions: 2.10 is not 2.1.
+    """
     value = number(text, language)
-    shorter = _ENDING_ZEROS.fullmatch(value)
-    return (value, "d".join(filter(None, shorter.groups()))) if shorter else (value,)
+    whole, _, part = value.partition("d")
+    shorter = part.rstrip("0")
+    if shorter == part or len(whole) < 3 or (shorter and _YEAR.fullmatch(whole)):
+        return (value,)
+    return (value, f"{whole}d{shorter}" if shorter else whole)
 
 
 def _unit_of(text: str) -> str:

@@ -48,8 +48,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None, *, f
             else:
                 _show_line(console, f"{head} {quote}")
         for each in report.calculations:
-            told = ". ".join(part.rstrip(".") for part in (each.purpose, *each.notes))
-            _show_line(console, f"[{each.mark}] {told}.")
+            told = (part if part.endswith((".", "?", "!", "…")) else f"{part}." for part in (each.purpose, *each.notes))
+            _show_line(console, f"[{each.mark}] {' '.join(told)}")
         for part in report.parts:
             if part.heading in _IN_SHORT:
                 console.print(Text(f"{part.heading}: {'; '.join(part.lines)}"), soft_wrap=True)

@@ -204,13 +204,18 @@ class Tables:
         calls = RunCalls(journal) if journal else RunCalls()
         waiting = iter(wanted)
 
+        async def keep(cells: list[Cell], _: object) -> None:
+            found = [cell for cell in cells if cell.status is CellStatus.FOUND]
+            await asyncio.to_thread(self.store.put, table.name, found, request.redo_before)
+            await asyncio.to_thread(require_tokens, self.panel.trace, caller)
+
         async def work() -> None:
             nonlocal progress
             for each in waiting:
                 await asyncio.to_thread(require_tokens, self.panel.trace, caller)
                 llm = RunLLM(reader.llm, calls, CALLER)
                 try:
-                    cells, _ = await replace(reader, llm=llm).read(each)
+                    cells, _ = await replace(reader, llm=llm).read(each, keep)
                 finally:
                     await asyncio.to_thread(self.calls.add, caller.key, llm.usage)
                 await asyncio.to_thread(self.store.put, table.name, cells, request.redo_before)
@@ -249,7 +254,7 @@ def _find_row(grid: Grid, document: str) -> TableRow:
     rows = rows or [row for row in grid.rows if row.name.endswith(f"/{document}")]
     if len(rows) == 1:
         return rows[0]
-    shown = ", ".join(row.name for row in (rows or grid.rows)[:_SHOWN])
+    shown = ", ".join(f"{row.name} ({row.document})" if rows else row.name for row in (rows or grid.rows)[:_SHOWN])
     more = ", …" if len(rows or grid.rows) > _SHOWN else ""
     problem = f"{document!r} means several rows" if rows else f"The table {grid.table.name!r} has no row {document!r}"
     raise TableError(f"{problem}: {shown}{more}.")

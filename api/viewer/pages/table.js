@@ -139,7 +139,7 @@ class TableView {
     if (this.closed || this.watch) return;
     replace(this.fillBar, cells ? [
       h("button", {type: "button", class: "main", "data-key": "fill", on: {click: () => this.act(() => this.fill({}))}}, `Fill ${plural(cells, "cell")}`),
-      h("span", {class: "note"}, `takes ${plural(calls, "model call")}, about ${plural(tokens, "token")}`)]
+      h("span", {class: "note"}, `takes ${plural(calls, "model call")}, about ${plural(tokens, "token")}; cells of long documents that stay empty take one more call`)]
       : h("span", {class: "note"}, "All cells have been read."));
   }
 

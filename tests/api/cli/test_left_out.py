@@ -54,7 +54,7 @@ def test_a_folder_without_files_says_which_documents_stay(run: Callable, tmp_pat
         path.unlink()
     told = run("ingest", project, "--sync")
     assert told.code == 1
-    assert "1 document from there can still be searched" in told.err
+    assert "1 document from there can still be searched: nothing is removed, because no file was left" in told.err
     assert "`candor documents rm` removes documents." in told.err
     assert "cellar" in run("search", "pump").out
 

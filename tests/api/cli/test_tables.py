@@ -135,7 +135,7 @@ def test_a_cell_filled_by_hand_stays_unless_a_fill_has_redo(table: Callable[...,
     assert (edited["value"], edited["by"]) == (4, "person")
     assert "4 *" in table("show", "t").out
     assert "is not a number" in table("set", "t", "soup.txt", "Limit", "warm").err
-    assert "as 1.255 or as 1255" in table("set", "t", "soup.txt", "Limit", "1.255").err
+    assert "as 1255 or as 1.2550. Write one of these." in table("set", "t", "soup.txt", "Limit", "1.255").err
     assert "no row 'tomato.txt': pumps.md, soup.txt" in table("set", "t", "tomato.txt", "Limit", "4").err
     table("fill", "t", "--row", "soup.txt", "--column", "Limit", "--redo")
     assert cells(table, "soup.txt")["Limit"]["by"] == "scripted"

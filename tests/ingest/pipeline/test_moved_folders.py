@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.pipeline.plan import Plan
 from support.workplace import BREAD, PUMPS, Workplace, write_zip
 
 
@@ -28,6 +29,13 @@ def papers(workplace: Workplace) -> Path:
         os.utime(path, (1, 1))  # files that have just changed would be read again
     workplace.ingest(folder)
     return folder
+
+
+def test_no_document_of_a_moved_folder_counts_as_lost(workplace: Workplace, papers: Path) -> None:
+    papers.rename(papers.with_name("papers-2"))
+    plans: list[Plan] = []
+    workplace.ingest(workplace.documents, on_plan=plans.append)
+    assert plans[0].notices == ()
 
 
 @pytest.mark.parametrize("keeps_times", [True, False])

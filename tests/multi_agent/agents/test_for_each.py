@@ -94,6 +94,21 @@ async def test_what_was_read_before_a_limit_is_kept_and_says_how_much(bench: Any
     ]
 
 
+async def test_a_first_reading_is_kept_if_a_limit_ends_the_second(
+    serve: Callable[..., EndpointSettings], embedder: Embedder, tmp_path: Path
+) -> None:
+    about = "Revenue and its growth are told in part {} of this report. "
+    texts = ["Revenue was 120. It grew.", *(about.format(number) * 4 for number in range(30))]
+    chunks = [make_chunk(text, document="/docs/a.md", index=index) for index, text in enumerate(texts)]
+    with library_of(chunks, embedder, tmp_path) as library:
+        settings = ResearchSettings(tokens_per_call=300, budget=Budget(model_calls=1))
+        limited = Bench(ForEach, serve(answer), library=library, settings=settings)
+        with pytest.raises(BudgetReached):
+            await limited.run(make_context("Which?"), {"columns": COLUMNS})
+    assert [record.values for record in limited.context.records] == [{"item": "a.md", "revenue": 120, "research": None}]
+    assert [note.text for note in limited.context.notes] == ["only 1 of 1 item read, because a limit was reached"]
+
+
 async def test_two_lists_are_joined_by_sql(bench: Any) -> None:
     asked, context = bench(), make_context("Which spends the largest share?")
     for step, column in zip(("first", "second"), COLUMNS, strict=True):

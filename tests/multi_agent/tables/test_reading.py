@@ -107,6 +107,38 @@ def test_a_document_that_was_read_whole_is_not_read_again(
     assert (len(asked), cells[0].reason) == (1, "No figure.")
 
 
-def test_a_row_gets_half_more_than_a_question_unless_the_settings_say_how_much() -> None:
+def test_an_unusable_second_response_leaves_the_cells_of_the_first(
+    serve: Callable[..., EndpointSettings], embedder: Embedder, tmp_path: Path
+) -> None:
+    def answer(request: Request) -> str:
+        return _answer(request) if FIGURE in request.prompt else "no JSON"
+
+    texts = [make_chunk(ABOUT.format(number), index=number) for number in range(1, 13)]
+    cells, _ = _read(serve(answer), [make_chunk(FIGURE, index=0), *texts], (REVENUE, AUDITOR), embedder, tmp_path)
+    assert [cell.status for cell in cells] == ["found", "empty"]
+    assert cells[1].reason.startswith("Nobody is named.")
+
+
+def test_of_a_prompt_that_is_too_long_fewer_passages_are_read(
+    serve: Callable[..., EndpointSettings], embedder: Embedder, tmp_path: Path
+) -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> str:
+        asked.append(request)
+        return _answer(request)
+
+    endpoint = serve(answer).model_copy(update={"context_window": 3_300, "max_output_tokens": 500})
+    chunks = [make_chunk(f"- {number}\n- x\n- y\n- z\n" * 40, index=number) for number in range(30)]
+    with library_of(chunks, embedder, tmp_path) as library:
+        [entry] = library.catalogue()
+        reader = CellReader(library, build_llm(endpoint), tokens=1_600, found=20)
+        cells, read = asyncio.run(reader.read(OpenCells(entry, (REVENUE,))))
+        assert len(read) < 2 * len(reader.passages(OpenCells(entry, (REVENUE,))))
+    assert asked
+    assert cells[0].status == "empty"
+
+
+def test_a_row_gets_half_more_than_a_question() -> None:
     assert ResearchSettings().for_window(16_384, 8_192).tokens_per_row == 4_095
-    assert ResearchSettings(tokens_per_call=3_000).for_window(16_384, 8_192).tokens_per_row == 3_000
+    assert ResearchSettings(tokens_per_call=3_000).for_window(16_384, 8_192).tokens_per_row == 4_500

@@ -62,6 +62,7 @@ def test_at_least_95_of_100_marks_are_first(retriever: Retriever, mode: SearchMo
         ("fooBar", "en", "foo"),
         ("1,234", "en", "1234"),
         ("12,499.00", "en", "12499"),
+        ("Hawai‘i", "en", "hawaii"),
         ("12499.00 EUR", "en", "12499euro"),
         ("12 499,50", "fr", "12499d5"),
         ("47dB(A)", "en", "47db"),
@@ -142,7 +143,15 @@ def test_words_that_a_line_end_breaks_are_found_whole(tmp_path: Path, embedder: 
 
 
 @pytest.mark.parametrize(
-    ("text", "other"), [("10⁶", "106"), ("3/4", "34"), ("1.234", "1234"), ("31.02.2021", "20210231")]
+    ("text", "other"),
+    [
+        ("10⁶", "106"),
+        ("3/4", "34"),
+        ("1.234", "1234"),
+        ("31.02.2021", "20210231"),
+        ("2.10", "2d1"),
+        ("2024.10", "2024d1"),
+    ],
 )
 def test_different_numbers_share_no_form(text: str, other: str) -> None:
     assert other not in forms(text, "en")

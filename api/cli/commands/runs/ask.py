@@ -180,7 +180,11 @@ def _untested(candor: "Candor", answer: "Answer") -> str:
 
     settings = candor.settings
     tested = EndpointMemory(settings.llm, settings.home / "endpoints", CLAIM_CHECKS).recall() is not None
-    if tested or settings.research.check_claims != "auto" or all(each.supported for each in answer.claims):
+    if (
+        tested
+        or settings.research.check_claims != "auto"
+        or not any(each.stands and not each.supported for each in answer.claims)
+    ):
         return ""
     return "`candor doctor` tests once whether the model can check the claims that rules cannot decide."
 

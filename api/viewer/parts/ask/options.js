@@ -41,7 +41,8 @@ export function methodOption(endpoints, plans) {
     try {
       const values = (await api.agents()).filter((agent) => agent.direct).map(({name}) => [`agent:${name}`, name]);
       if (values.length > 1) values.push(["agents:@all", "All agents that can answer alone, by vote"]);
-      alone.append(...values.filter(([value]) => value !== chosen.mode).map(entry("mode")));
+      const listed = [...alone.children].map((option) => option.value);
+      alone.append(...values.filter(([value]) => !listed.includes(value)).map(entry("mode")));
       unavailable.replaceChildren();
     } catch (error) {
       unavailable.replaceChildren(failure(error, loadAgents));
