@@ -25,6 +25,7 @@ from multi_agent.values.bus import Publish
 from multi_agent.values.events import ResponseRepaired
 from multi_agent.values.evidence_events import ClaimChecked
 
+_LONG = 10  # words of an answer that explains something
 _NONE = ("", "none", "n/a")
 _NO_RESPONSE = "The check call gave no valid response."
 
@@ -100,6 +101,8 @@ def _compared(judged: Judged, answer: str | None, rules: SupportRules, question:
         return judged._replace(
             reason=f"{judged.reason} The check call answered {answer!r}, which has nothing to do with the claim."
         )
+    if not (is_other or agreed) and says_alike(answer, text, question):
+        return judged._replace(reason=f"{judged.reason} {reason} Its words cannot be compared with those of the claim.")
     if is_other or not agreed:
         return judged._replace(supported=False, contradicted=True, reason=reason)
     terms = (next(iter(find_terms(each, min_word=1)), Term(each, "word")) for each in judged.missing)
@@ -126,3 +129,17 @@ def agree(answer: str, claim: str, question: str) -> bool:
         says_answer = bool(exact) and all(term in claimed for term in exact)
         return says_answer or (bool(new) and all(term in answered for term in new))
     return 2 * sum(term in claimed for term in words) >= len(words)
+
+
+def says_alike(answer: str, claim: str, question: str) -> bool:
+    """Return whether a long answer has half of its words in the claim, and no figure in place of one of the claim's.
+
+    What explains or compares has no short answer, and a model words it in its own way, with other names for documents.
+    """
+    asked, answered, claimed = TermIndex(question), TermIndex(answer), TermIndex(claim)
+    words = list(find_terms(answer, min_word=1))
+    replaced = [term for term in words if term.values and term not in claimed]
+    missing = [term for term in find_terms(claim) if term.values and term not in answered and term not in asked]
+    return (
+        len(words) >= _LONG and 2 * sum(term in claimed for term in words) >= len(words) and not (replaced and missing)
+    )

@@ -8,7 +8,7 @@ from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import Signal, signal_of
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.support import SupportRules
-from multi_agent.grounding.support_check import agree
+from multi_agent.grounding.support_check import agree, says_alike
 from multi_agent.prompts.show_passages import number_units
 from multi_agent.values.context import Computation, Evidence
 from multi_agent.values.sources import tool_passage
@@ -295,3 +295,31 @@ def test_rules_that_checked_drafts_judge_like_new_ones(text: str, short: str) ->
     drafts.judge(statement)
     new = SupportRules(question, SHOWN, [REPORT, TABLE], short)
     assert drafts.with_short(short).judge(statement) == new.judge(statement)
+
+
+HARM = "The report of July says that its position may be harmed over the long term, that of October that it was harmed."
+
+
+@pytest.mark.parametrize(
+    ("answer", "claim", "expected"),
+    [
+        (
+            "Acme Q2: its position may be harmed over the long term; Q3: it was harmed and may be further harmed",
+            HARM,
+            True,
+        ),
+        (
+            "Acme Q2: 12 plants may be closed over the long term; Q3: all of its harbours were sold to others",
+            HARM,
+            False,
+        ),
+        ("It was harmed", HARM, False),
+        (
+            "The pump works down to a lowest temperature of -20 °C in a hard frost",
+            "The pump works down to a lowest temperature of -25 °C in a hard frost",
+            False,
+        ),
+    ],
+)
+def test_only_a_long_answer_in_like_words_is_no_contradiction(answer: str, claim: str, expected: bool) -> None:
+    assert says_alike(answer, claim, "Where do the reports differ?") is expected
