@@ -186,6 +186,7 @@ def test_show_with_a_run_and_no_number_names_the_commands_for_runs(run: Callable
     assert "candor documents" in run("show", "nothing.md").err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
 def test_a_full_disk_is_one_line(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
     run("ingest", folder)
     command = [sys.executable, "-m", "api.cli", "documents", "--home", tmp_path / "home"]
