@@ -7,6 +7,7 @@ case, white space, hyphens at line ends, typographic apostrophes and dashes, and
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from vectorstore.models import Chunk, ChunkFilter, SearchMode
 from vectorstore.qdrant_schema import chunk_language
@@ -14,10 +15,12 @@ from vectorstore.restrictions import normal, normal_texts, places
 from vectorstore.store import EVERYTHING, Query, Searchable
 from vectorstore.text.bm25 import Bm25Encoder, is_unspaced
 from vectorstore.text.forms import core_of, token_forms
+from vectorstore.text.languages import ENGLISH
 
 _MOST_FOUND = 5_000
 """Passages. If more have a word, all passages are read, because a search returns only the best of them."""
 _WORD = re.compile(r"[^\W_]+")
+_ENDING = re.compile(r"e?|(?:e|i|ie)?s|(?:i?e)?d|ing|i?er|i?ers|i?est|y|is")
 _CURRENCIES = "€$£¥"
 
 
@@ -46,11 +49,23 @@ class WantedWords:
         if not stems:
             return max((places(wanted, text) for text in texts), key=len)
         words = (
-            [word for word in _WORD.findall(text) if stems & self._stems_of(word, language)]
+            [word for word in _WORD.findall(text) if self._inflects(word, wanted, language)]
             + (_in_other_forms(wanted, text, language) if wanted.isdecimal() else [])
             for text in texts
         )
         return max(words, key=len)
+
+    def _inflects(self, word: str, wanted: str, language: str) -> bool:
+        """Return whether the words have a stem in common and, in English, only endings of inflections behind it.
+
+        English stemmers also join words of other meanings: several and severance, organ and organization.
+        """
+        if not self._stems_of(wanted, language) & self._stems_of(word, language):
+            return False
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, wanted, strict=False)))
+        last = word[common - 1 : common]
+        endings = (each[common:].removeprefix(last) for each in (word, wanted))  # "stopped" doubles a letter
+        return language != ENGLISH or all(map(_ENDING.fullmatch, endings))
 
     def _stems_of(self, word: str, language: str) -> frozenset[int]:
         if (word, language) not in self._stems:

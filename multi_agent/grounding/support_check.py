@@ -9,6 +9,7 @@ each. When asked for the answer, it rejected all 5 wrong claims and confirmed 2 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
@@ -18,7 +19,7 @@ from multi_agent.errors import InvalidResponse
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.meaning.checking import check
 from multi_agent.grounding.support import PICTURED, SupportRules, mark_pictured
-from multi_agent.grounding.terms import Term, TermIndex, find_terms
+from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.values.bus import Publish
@@ -26,6 +27,7 @@ from multi_agent.values.events import ResponseRepaired
 from multi_agent.values.evidence_events import ClaimChecked
 
 _LONG = 10  # words of an answer that explains something
+_LIST_NUMBER = re.compile(r"(?<!\S)\d{1,2}[.)]\s")
 _NONE = ("", "none", "n/a")
 _NO_RESPONSE = "The check call gave no valid response."
 
@@ -132,14 +134,26 @@ def agree(answer: str, claim: str, question: str) -> bool:
 
 
 def says_alike(answer: str, claim: str, question: str) -> bool:
-    """Return whether a long answer has half of its words in the claim, and no figure in place of one of the claim's.
+    """Return whether an answer that does not agree with the claim may still say the same in other words.
 
-    What explains or compares has no short answer, and a model words it in its own way, with other names for documents.
+    They share a figure or a name, or the answer is long and has half of its words in the claim. Neither has a figure in
+    place of one of the other; next to a short answer without common figures, nor a name. What explains, compares or
+    lists has no short answer, and a model may give more than the claim, or other names for documents.
     """
+    answer = _LIST_NUMBER.sub("", answer)
     asked, answered, claimed = TermIndex(question), TermIndex(answer), TermIndex(claim)
-    words = list(find_terms(answer, min_word=1))
-    replaced = [term for term in words if term.values and term not in claimed]
-    missing = [term for term in find_terms(claim) if term.values and term not in answered and term not in asked]
-    return (
-        len(words) >= _LONG and 2 * sum(term in claimed for term in words) >= len(words) and not (replaced and missing)
-    )
+    words = [term for term in find_terms(answer, min_word=1) if term not in asked]
+    own = [term for term in words if term not in claimed]
+    others = [term for term in find_terms(claim) if term not in answered and term not in asked]
+    shared = {term.kind for term in words if term in claimed} - {"word"}
+    is_long = len(words) >= _LONG
+    if any(term.values for term in own) and any(term.values for term in others):
+        return False
+    if not is_long and "figure" not in shared and _has_name(own) and _has_name(others):
+        return False
+    same_verdict = answer.strip(" .").casefold() in ("yes", "no") and words_of(claim)[:1] == words_of(answer)
+    return bool(shared) or same_verdict or (is_long and 2 * len(own) <= len(words))
+
+
+def _has_name(terms: Iterable[Term]) -> bool:
+    return any(term.kind == "name" for term in terms)

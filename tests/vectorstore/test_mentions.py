@@ -71,6 +71,21 @@ def test_other_documents_are_not_searched(retriever: Retriever) -> None:
     assert [chunk.name for chunk in retriever.mentions(["pump"], where)] == ["1.md"]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "text", "found"),
+    [
+        ("severance", "several severances and a severance", ["severances", "severance"]),
+        ("organ", "an organization of organs", ["organs"]),
+        ("stop", "it stopped, stops, is stopping", ["stopped", "stops", "stopping"]),
+        ("company", "companies and company's", ["companies", "company"]),
+        ("carry", "carried, carries, carrying", ["carried", "carries", "carrying"]),
+        ("price", "pricing, priced, prices", ["pricing", "priced", "prices"]),
+    ],
+)
+def test_words_with_another_meaning_are_no_inflections(wanted: str, text: str, found: list[str]) -> None:
+    assert WantedWords([wanted]).forms_in(text, "en") == found
+
+
 def test_a_number_is_counted_once_in_each_form() -> None:
     wanted = WantedWords(["12499"])
     text = "12499 and 12499.00 and 12,499.00 EUR and $12,499.00 and 12,499 but 124990 and 12,499.50"

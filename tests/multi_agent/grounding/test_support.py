@@ -314,6 +314,12 @@ HARM = "The report of July says that its position may be harmed over the long te
             False,
         ),
         ("It was harmed", HARM, False),
+        ("yes", "Yes, both of the reports mention it.", True),
+        ("no", "Yes, both of the reports mention it.", False),
+        ("31,627 million USD", "It is $31,627 million: $13,507 million in July and $18,120 million in October.", True),
+        ("31,267 million USD", "It is $31,627 million: $13,507 million in July and $18,120 million in October.", False),
+        ("1. Amazon 2. Apple 3. Intel", "Second: Apple, with 81,797 million dollars.", True),
+        ("Per Ola", "In the end, Jon Vik founded it.", False),
         (
             "The pump works down to a lowest temperature of -20 °C in a hard frost",
             "The pump works down to a lowest temperature of -25 °C in a hard frost",
@@ -321,5 +327,7 @@ HARM = "The report of July says that its position may be harmed over the long te
         ),
     ],
 )
-def test_only_a_long_answer_in_like_words_is_no_contradiction(answer: str, claim: str, expected: bool) -> None:
+def test_an_answer_that_shares_figures_names_or_most_words_is_no_contradiction(
+    answer: str, claim: str, expected: bool
+) -> None:
     assert says_alike(answer, claim, "Where do the reports differ?") is expected
