@@ -149,7 +149,7 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             try:
-                print(flush=True)  # what failed before may be lost, so that only a new write shows the fault
+                print_text("")  # what failed before may be lost, so that only a new write shows the fault
             except OSError:
                 with suppress(OSError):
                     sys.stdout.close()  # it holds what could not be written, and would fail again at the exit

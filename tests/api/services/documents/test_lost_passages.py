@@ -103,13 +103,14 @@ def test_a_lost_store_is_restored_from_the_stored_text(losing: tuple[Candor, Los
     assert candor.collections.resolve(None) == "papers"
     (folder / "tea.md").unlink()  # the text is in the database
     missing = "3 documents are missing from the store and will be restored from the stored text."
-    assert notices(candor, folder) == (missing,)
+    gone = "1 document can still be searched, although the file is gone. `--sync` removes it."
+    assert notices(candor, folder) == (missing, gone)
     report = ingest(candor, folder / "bread.md")
     assert report.notices == (missing,)
     assert (report.unchanged, report.indexed, report.restored, report.embedded) == (1, 0, 3, 3)
     assert find(candor, "heat pump") == expected
     assert "Pour boiling water over the leaves." in find(candor, "tea")[0]
-    assert notices(candor, folder) == ()
+    assert notices(candor, folder) == (gone,)
 
 
 def test_a_service_restores_a_collection_that_is_lost_while_it_runs(losing: tuple[Candor, Lose], folder: Path) -> None:
