@@ -6,7 +6,7 @@ hashed, because some file systems store times with a resolution of two seconds.
 """
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -218,12 +218,9 @@ def plan_ingest(
     }
     gone = (each for each in known.values() if each.id not in settled and _is_gone_below(each, roots, left_out))
     moved = tuple(relocated(moves, files, known))
-    there, folders = {file.document for file in files}, set(walked)
-    elsewhere = settled | {each.id for each in moved}
-    unfound = (each for each in known.values() if each.chunks and (each.container or each.path) not in there)
-    lost = _lost_notice(
-        each for each in unfound if each.id not in elsewhere and not folders.isdisjoint(Path(each.path).parents)
-    )
+    settled_now = settled | {each.id for each in moved}
+    unfound = (each for each in known.values() if each.chunks and each.id not in settled_now)
+    lost = _lost_notice(unfound, {file.document for file in files}, set(walked))
     return Plan(
         collection=request.collection,
         files=tuple(planned),
@@ -372,9 +369,10 @@ def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Cont
     return is_new or is_missing(known)
 
 
-def _lost_notice(unfound: Iterable[DocumentSummary]) -> Iterator[str]:
-    """Yield a notice about documents whose file is missing, of those that were not found."""
-    if lost := sum(map(is_missing, unfound)):
+def _lost_notice(documents: Iterable[DocumentSummary], there: Container[str], folders: Set[Path]) -> Iterator[str]:
+    """Yield a notice about documents in these folders whose file is missing. ``there`` has the files that exist."""
+    below = (each for each in documents if not folders.isdisjoint(Path(each.path).parents))
+    if lost := sum(is_missing(each) for each in below if (each.container or each.path) not in there):
         files, them = ("the file is", "it") if lost == 1 else ("the files are", "them")
         yield f"{count(lost, 'document')} can still be searched, although {files} gone. `--sync` removes {them}."
 

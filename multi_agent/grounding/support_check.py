@@ -136,9 +136,9 @@ def agree(answer: str, claim: str, question: str) -> bool:
 def says_alike(answer: str, claim: str, question: str) -> bool:
     """Return whether an answer that does not agree with the claim may still say the same in other words.
 
-    They share a figure or a name, or the answer is long and has half of its words in the claim. Neither has a figure in
-    place of one of the other; next to a short answer without common figures, nor a name. What explains, compares or
-    lists has no short answer, and a model may give more than the claim, or other names for documents.
+    They must share a figure or a name; a long answer may instead have half of its words in the claim. They must not
+    each have a figure that the other lacks. With a short answer and no common figure, the same holds for names.
+    Explanations, comparisons and lists need this: a model words them in its own way and names documents differently.
     """
     answer = _LIST_NUMBER.sub("", answer)
     asked, answered, claimed = TermIndex(question), TermIndex(answer), TermIndex(claim)

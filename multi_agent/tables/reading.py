@@ -91,8 +91,8 @@ class CellReader:
         """Return the cells in the order of the columns, and the passages that were read.
 
         Cells that stay empty are read once more; before that, ``on_first`` receives the cells. If the second response
-        cannot be used, they stay as they are; after a first one, they are failed. Raises LLMError if other calls would
-        fail, too.
+        cannot be used, they stay empty and say so; after a first one, they are failed. Raises LLMError if other calls
+        would fail, too.
         """
         first, read = await self._fill(wanted, lambda reader: reader.passages(wanted))
         columns = tuple(
@@ -104,8 +104,9 @@ class CellReader:
             await on_first(first, read)
         again = replace(wanted, columns=columns)
         second, more = await self._fill(again, lambda reader: reader.further(again, read), read)
-        usable = [cell for cell in second if cell.status is not CellStatus.FAILED]
-        known = {cell.column: cell for cell in (*first, *usable)}
+        known = {cell.column: cell for cell in first}
+        for cell in second:
+            known[cell.column] = _unless_failed(cell, known[cell.column])
         usage = sum((cell.usage for cell in (*first, *second)), Usage())
         read = tuple({chunk.id: chunk for chunk in (*more, *read)}.values())
         return _with_usage([known[column.name] for column in wanted.columns], usage), read
@@ -152,7 +153,7 @@ class CellReader:
         return self._best(wanted, document, "", whole[:1])
 
     def further(self, wanted: OpenCells, read: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """Return the next best passages of a document."""
+        """Return the next best passages of a document, without those that were read."""
         return self._best(wanted, (wanted.entry.id,), "", (), {chunk.id for chunk in read})
 
     def _best(
@@ -311,6 +312,13 @@ def _coverage(entry: CatalogueEntry, chunks: Iterable[Chunk]) -> str:
     """Return how much of a document was read, unless it is all of it. Passages that were cut do not count."""
     read = sum(LEFT_OUT not in chunk.metadata for chunk in chunks)
     return f" ({read} of {entry.chunks} passages were read.)" if read < entry.chunks else ""
+
+
+def _unless_failed(cell: Cell, before: Cell) -> Cell:
+    """Return the cell of a second reading or, if its response could not be used, the empty one with the reason."""
+    if cell.status is not CellStatus.FAILED:
+        return cell
+    return before.model_copy(update={"reason": f"{before.reason} A second reading failed: {cell.reason}"})
 
 
 def _with_usage(cells: list[Cell], usage: Usage) -> list[Cell]:

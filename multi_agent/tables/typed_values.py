@@ -28,8 +28,7 @@ def read_value(column: Column, texts: Sequence[str]) -> Value:
     text = "; ".join(texts)
     match column.type:
         case ColumnType.NUMBER:
-            number = read_figure(text)
-            return int(number) if number == number.to_integral_value() else float(number)
+            return _as_value(read_figure(text))
         case ColumnType.DATE:
             return text if _PART_OF_DATE.fullmatch(text) else str(_only(read_date(text), text, "date"))
         case ColumnType.YES_NO:
@@ -40,9 +39,9 @@ def read_value(column: Column, texts: Sequence[str]) -> Value:
 
 
 def read_given(column: Column, texts: Sequence[str]) -> Value:
-    """Return the value that a person gave. A number may have the unit of the column, and 1.255 may be 1255.
+    """Return the value that a person gave. A number may have the unit of the column.
 
-    Raises TableError.
+    Raises TableError, also for a number with two meanings, such as 1.255.
     """
     if column.type is not ColumnType.NUMBER:
         return read_value(column, texts)
@@ -54,7 +53,10 @@ def read_given(column: Column, texts: Sequence[str]) -> Value:
     readings = read_number(plain)
     if len(readings) == 2 and (point := _POINT.fullmatch(plain)):
         raise TableError(f"{text!r} can be read as {point[1]}{point[2]} or as {plain}0. Write one of these.")
-    number = _only(readings, text, "number")
+    return _as_value(_only(readings, text, "number"))
+
+
+def _as_value(number: Decimal) -> int | float:
     return int(number) if number == number.to_integral_value() else float(number)
 
 

@@ -68,7 +68,7 @@ def _write(root: Element, request: ReadRequest, into: DocumentBuilder) -> None:
 
 
 def _write_notes(root: Element, into: DocumentBuilder) -> None:
-    """Add the exported notes of Evernote: a heading per note, its fields and its page. Attached files are apart."""
+    """Add the notes of an Evernote export, each with a heading, its fields and its text, without attached files."""
     for note in root.iterfind("note"):
         into.heading(note.findtext("title", ""), level=1)
         fields = [field for field in (*note, *note.iterfind("note-attributes/*")) if not len(field)]

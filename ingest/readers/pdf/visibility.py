@@ -1,7 +1,7 @@
-"""Finds words that a page contains but does not show: on a hidden layer, white on white, covered, clipped, too small.
+"""Finds words that a page contains but does not show: on a hidden layer, white on white, covered, clipped or too small.
 
-Text that is drawn as invisible stays on pages with pictures and on pages without other text: scans and outlines of
-letters have it below them.
+Invisible text is kept on pages with pictures and on pages without other text. Scans and pages whose letters are drawn
+as outlines contain their text in this form.
 """
 
 from __future__ import annotations

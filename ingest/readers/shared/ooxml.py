@@ -177,7 +177,7 @@ class Package:
         axes = ", ".join(filter(None, (_title(axis) for axis in plot or () if local_name(axis).endswith("Ax"))))
         title = f"{_title(root.find('{*}chart'))} (axes: {axes})" if axes else _title(root.find("{*}chart"))
         references = (each for each in root.iter() if local_name(each).endswith("Ref"))
-        # a workbook has the cells of its charts in its sheets
+        # the sheets of a workbook contain the values of its charts
         is_incomplete = not name.startswith("xl/") and any(each.find(".//{*}pt") is None for each in references)
         return Chart(" and ".join(dict.fromkeys(kinds)) or "Chart", title.strip(), _chart_rows(series), is_incomplete)
 

@@ -117,6 +117,7 @@ def test_an_unusable_second_response_leaves_the_cells_of_the_first(
     cells, _ = _read(serve(answer), [make_chunk(FIGURE, index=0), *texts], (REVENUE, AUDITOR), embedder, tmp_path)
     assert [cell.status for cell in cells] == ["found", "empty"]
     assert cells[1].reason.startswith("Nobody is named.")
+    assert "A second reading failed: The model 'scripted'" in cells[1].reason
 
 
 def test_of_a_prompt_that_is_too_long_fewer_passages_are_read(

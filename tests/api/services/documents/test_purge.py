@@ -27,7 +27,7 @@ The title-{SECRET} costs 17 million.
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], tmp_path: Path) -> Candor:
-    """Two documents in a collection, of which one was removed."""
+    """A collection of two documents, one of which was removed."""
     folder = tmp_path / "documents"
     folder.mkdir()
     (folder / "report.md").write_text(REMOVED)
