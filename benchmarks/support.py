@@ -1,6 +1,8 @@
 """How often the check of claims lets a wrong claim through, or rejects a right one.
 
-    python -m benchmarks.support [--half HALF] [--show]
+    python -m benchmarks.support [--half HALF] [--show] [--check-call]
+
+With ``--check-call``, the model of the settings judges as well, one call for each claim that is not a copy.
 
 The pairs of a claim and its quote are in ``support_pairs.jsonl`` (made by ``benchmarks.support_pairs``) and in
 ``support_by_hand.tsv``. A hash divides them into a half that the rules may be tuned with, and one that is only counted.
@@ -16,6 +18,7 @@ subjects in four languages that were written before their authors looked at the 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import hashlib
 import json
 import time
@@ -24,9 +27,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from api.settings import load_settings
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.support import SupportRules
+from multi_agent.grounding.support_check import SupportCheck
+from multi_agent.llm.models import build_llm
 from multi_agent.prompts.show_passages import number_units
 from multi_agent.values.context import Computation
 from vectorstore.models import Chunk, ChunkKind
@@ -148,17 +154,38 @@ _SOURCES = {
 
 
 def judge(pair: Pair) -> Judged:
-    """Judge the claim as an answer would, with each quote as a passage of its own, or on the result of a query."""
+    """Judge the claim by rules."""
+    rules, statement = _prepare(pair)
+    return rules.judge(statement)
+
+
+async def _check(chosen: list[Pair]) -> list[Judged]:
+    """Judge the claims by rules and by the check call of the model in the settings."""
+    llm = build_llm(load_settings().llm)
+
+    async def judged(pair: Pair) -> Judged:
+        rules, statement = _prepare(pair)
+        [found] = await SupportCheck(rules, pair.question, "benchmark", llm, _ignore, ask=True).judge([statement])
+        return found
+
+    return await asyncio.gather(*map(judged, chosen))
+
+
+async def _ignore(_: object) -> None:
+    """Publish nothing."""
+
+
+def _prepare(pair: Pair) -> tuple[SupportRules, Statement]:
+    """Return the claim as in an answer, with each quote as a passage of its own, or on the result of a query."""
     if pair.kind == "count":
-        computed = _computed(pair.quotes)
-        return SupportRules(pair.question, (), ()).judge(Statement(pair.claim, (), (computed,)))
+        return SupportRules(pair.question, (), ()), Statement(pair.claim, (), (_computed(pair.quotes),))
     table = all(" :: |" in quote for quote in pair.quotes)
     quotes = [_table(pair.quotes)] if table else pair.quotes
     kind = ChunkKind.TABLE if table else ChunkKind.PROSE
     chunks = [_chunk(at, at if pair.of_pages else 0, quote, kind) for at, quote in enumerate(quotes)]
     units = number_units(chunks)
     evidence = cite((unit.number for unit in units if _NOT_CITED not in unit.text), units).evidence
-    return SupportRules(pair.question or "What is said?", evidence, chunks).judge(Statement(pair.claim, evidence))
+    return SupportRules(pair.question or "What is said?", evidence, chunks), Statement(pair.claim, evidence)
 
 
 def _computed(rows: tuple[str, ...]) -> Computation:
@@ -193,21 +220,22 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--half", choices=_HALVES, action="append")
     options.add_argument("--show", action="store_true", help="print the mistakes, except those of the untouched half")
+    options.add_argument("--check-call", action="store_true", help="ask the model of the settings as well")
     given = options.parse_args()
     for half in given.half or _HALVES:
         chosen = [pair for pair in pairs() if pair.untouched == (half == "untouched")]
         for name, source in _SOURCES.items():
             if half.startswith(name):
                 chosen = [pair for pair in source() if pair.tuned == (half == name)]
-        _report(half, chosen, show=given.show)
+        _report(half, chosen, show=given.show, asks=given.check_call)
 
 
-def _report(half: str, chosen: list[Pair], *, show: bool) -> None:
+def _report(half: str, chosen: list[Pair], *, show: bool, asks: bool) -> None:
     counts: dict[tuple[bool, str], list[str]] = defaultdict(list)
     judge(chosen[0])  # loads the word lists
     started = time.perf_counter()
-    for pair in chosen:
-        judged = judge(pair)
+    verdicts = asyncio.run(_check(chosen)) if asks else list(map(judge, chosen))
+    for pair, judged in zip(chosen, verdicts, strict=True):
         verdict = "supported" if judged.supported else "contradicted" if judged.contradicted else "open"
         counts[pair.right, pair.kind].append(verdict)
         if show and "untouched" not in half and verdict != ("supported" if pair.right else "contradicted"):
@@ -215,14 +243,14 @@ def _report(half: str, chosen: list[Pair], *, show: bool) -> None:
             print(f"    {pair.claim}\n    {pair.quotes}")
     took = time.perf_counter() - started
     print(f"\n{half}: {len(chosen)} pairs, {1000 * took / len(chosen):.1f} ms a claim")
-    for (right, kind), verdicts in sorted(counts.items()):
-        shares = (verdicts.count(each) / len(verdicts) for each in ("supported", "contradicted", "open"))
+    for (right, kind), given in sorted(counts.items()):
+        shares = (given.count(each) / len(given) for each in ("supported", "contradicted", "open"))
         print(
-            f"  {'right' if right else 'wrong'} {kind:18} {len(verdicts):4}  "
+            f"  {'right' if right else 'wrong'} {kind:18} {len(given):4}  "
             + "  ".join(f"{each:.2f}" for each in shares)
         )
     for right, name, verdict in ((False, "wrong let through", "supported"), (True, "right rejected", "contradicted")):
-        whole = [each for (is_right, _), verdicts in counts.items() if is_right == right for each in verdicts]
+        whole = [each for (is_right, _), given in counts.items() if is_right == right for each in given]
         opened = whole.count("open") / len(whole)
         print(f"  {name}: {whole.count(verdict) / len(whole):.3f} of {len(whole)}; left open: {opened:.3f}")
 

@@ -22,7 +22,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import LLM
 from vectorstore.models import Chunk, ChunkKind
 
-_MOST_REFUSED = 1  # right claims; a wrong one must not pass
+_MOST_REFUSED = 1  # right claims; no wrong one may pass
 
 _DECIDED = "the model decides on claims that rules leave open"
 _OPEN = "claims that rules leave open stay not checked"

@@ -8,6 +8,7 @@ from multi_agent.values.context import Claim, Computation, Evidence, Verdict
 
 WORD_FOR_WORD = "Checked word for word"
 CHECKED = "Checked against its quote"
+COMPUTED = "Computed"
 CONFIRMED = "Confirmed by a check call"
 
 

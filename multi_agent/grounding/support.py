@@ -17,7 +17,7 @@ from typing import Self
 from base.counts import count
 from multi_agent.grounding.arithmetic import SIGNIFICANT, derivation, total
 from multi_agent.grounding.confidence import describe_computed
-from multi_agent.grounding.judged import CHECKED, WORD_FOR_WORD, Judged, Statement
+from multi_agent.grounding.judged import CHECKED, COMPUTED, WORD_FOR_WORD, Judged, Statement
 from multi_agent.grounding.meaning.checking import check, follows_by_clauses
 from multi_agent.grounding.meaning.comparing import Comparison
 from multi_agent.grounding.quotes import fold, has_spaceless
@@ -85,10 +85,6 @@ class SupportRules:
         judged = self._compare(statement._replace(text=self._short))
         return judged._replace(repair=f"a claim repeated the question; its text is now {self._short!r} {judged.repair}")
 
-    def is_short(self, answer: str) -> bool:
-        """Return whether the text is the bare answer. A claim such as "They are not" does not contain the word "no"."""
-        return bool(self._short) and words_of(answer) == words_of(self._short)
-
     def describe_evidence(self, statement: Statement) -> str:
         """Return the quotes with their locations, and the computations, for the check call."""
         shown = [(item, show_words(item.quote[:_LONGEST_QUOTE], item.origin)) for item in statement.evidence]
@@ -143,7 +139,7 @@ class SupportRules:
             return judged._replace(supported=None, contradicted=False, missing=(), reason=reason)
         if computed:
             reason = f"It follows from its evidence: {'; '.join(computed)}."
-            return Judged(statement, True, reason, shown=f"Computed: {'; '.join(computed)}")
+            return Judged(statement, True, reason, shown=f"{COMPUTED}: {'; '.join(computed)}")
         return judged
 
     def _verdict(self, statement: Statement) -> Judged:

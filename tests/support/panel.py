@@ -34,9 +34,10 @@ FULL_PLAN = (
 )
 _PASSAGE = re.compile(r"^=== (.*)\n((?:\[\d+\] .*(?:\n|\Z))+)", re.MULTILINE)
 _UNIT = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+_CLAIM = re.compile(r"^Claim \d+: ", re.MULTILINE)
+_EVIDENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 _NOWHERE = 999
 """The sentence number for a quote that no shown sentence contains."""
-_EVIDENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
 def role_of(request: Request) -> str:
@@ -51,15 +52,12 @@ class Panel:
     def __init__(self, *quotes: str, roles: dict[str, Role] | None = None, explains: str = "") -> None:
         self._quotes, self.explains = quotes, explains
         self._roles = {} if roles is None else roles
-        self._claimed: list[str] = []
 
     def __call__(self, request: Request) -> Reply | str:
         if request.schema is None:
             return number_in(request.pictures)  # the check for pictures has no schema
         role = role_of(request)
         reply = self._roles[role](request) if role in self._roles else json.dumps(self.play(request))
-        if role in (READING, SYNTHESIS):
-            self._claimed += re.findall(r'"text": "(.*?)"', reply if isinstance(reply, str) else reply.text)
         return pointing(request, reply) if role in (READING, EXTRACTION) else reply
 
     def play(self, request: Request) -> dict[str, Any]:
@@ -80,8 +78,7 @@ class Panel:
         if role == READING:
             return self._reading(request)
         if role == CHECK:
-            groups = re.findall(r"^Quotes \d+:$", request.messages[1]["content"], re.MULTILINE)
-            return {"answers": [" ".join(self._claimed)] * len(groups)}
+            return verdicts(*["stated"] * len(_CLAIM.findall(request.prompt)))
         return {
             PLANNER: plan(),
             QUERIES: _QUERIES,
@@ -109,6 +106,11 @@ class Panel:
         evidence = _EVIDENCE.findall(request.messages[1]["content"])
         claims = [{"text": f"It says so: {text}", "evidence": [int(number)]} for number, text in evidence]
         return {**synthesis(claims, sufficient=bool(claims)), "reasoning": self.explains}
+
+
+def verdicts(*given: str, difference: str = "") -> dict[str, Any]:
+    """Return a response of the check call."""
+    return {"verdicts": [{"difference": difference, "verdict": each} for each in given]}
 
 
 def passages_of(request: Request) -> list[tuple[str, dict[int, str]]]:

@@ -13,7 +13,7 @@ from multi_agent.llm.endpoint import JsonSchema
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 
 Finding = str | bool
-CLAIM_CHECKS = "claim_checks.json"
+CLAIM_CHECKS = "claim_verdicts.json"
 """The file with the models that may check claims. ``grounding/claim_trial.py`` writes it."""
 
 

@@ -7,16 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from multi_agent.llm.settings import EndpointSettings
-from support.panel import CHECK, READING, Panel, role_of, synthesis
+from support.panel import CHECK, READING, Panel, role_of, synthesis, verdicts
 from support.replies import Reply, Request
-
-TRIAL = {
-    "When was": ["1921", "1921"],
-    "Who founded": ["Jon Vik", "none"],
-    "Wer liefert": ["Nordwind", "Nordwind"],
-    "Combien": ["240", "240"],
-    "¿Está": ["No", "No"],
-}
 
 HINT = "`candor doctor` tests once whether the model can check"
 
@@ -29,8 +21,8 @@ def test_after_doctor_the_model_decides_what_rules_leave_open(
 
     def check(request: Request) -> str:
         checked.append(request)
-        question = request.messages[-1]["content"].partition("Question: ")[2]
-        return json.dumps({"answers": next((each for key, each in TRIAL.items() if key in question), ["yes"])})
+        two = "Claim 2: " in request.prompt  # the claims of the self-test, the second of which is wrong
+        return json.dumps(verdicts("stated", *["contradicted"] * two))
 
     roles = {
         READING: lambda _: json.dumps(synthesis([claim], sufficient=True, short="yes")),
@@ -52,9 +44,9 @@ def test_after_doctor_the_model_decides_what_rules_leave_open(
     assert HINT in run(*question[:-1]).err
     shown = run("doctor", "--json").json
     [trial] = [each for each in shown["checks"] if each["name"] == "llm check of claims"]
-    assert "it confirmed 5 of 5 right and 0 of 5 wrong claims" in trial["detail"]
-    assert len(checked) == len(TRIAL)
+    assert "it confirmed 7 of 7 right and 0 of 7 wrong claims" in trial["detail"]
+    tried = len(checked)
     after = run(*question).json
-    assert len(checked) == len(TRIAL) + 1
+    assert len(checked) == tried + 1
     assert [each["checked"] for each in after["claims"]] == ["Confirmed by a check call"]
     assert HINT not in run(*question[:-1]).err

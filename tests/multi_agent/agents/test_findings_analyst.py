@@ -14,7 +14,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.values.context import Evidence, Finding, ResearchContext, Synthesis
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
-from support.panel import CHECK, role_of
+from support.panel import CHECK, role_of, verdicts
 from support.replies import Request
 from vectorstore.models import Origin, ToolOutput, WebPage
 
@@ -65,7 +65,7 @@ async def analyse(serve: Serve, *points: dict[str, Any], **inputs: Any) -> tuple
     def respond(request: Request) -> str:
         asked.append(request)
         if role_of(request) == CHECK:
-            return json.dumps({"answers": ["yes"] * 9})
+            return json.dumps(verdicts(*["stated"] * 9))
         return json.dumps({"points": points})
 
     bench = Bench(FindingsAnalyst, serve(respond))

@@ -19,7 +19,7 @@ from multi_agent.prompts.show_passages import LEFT_OUT
 from multi_agent.settings.research import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import UNREACHABLE, Bench, library_of, make_context
-from support.panel import READING, Panel, Role, synthesis
+from support.panel import READING, Panel, Role, synthesis, verdicts
 from support.replies import Reply, Request
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import PageSpan
@@ -252,44 +252,82 @@ async def test_a_claim_that_repeats_the_question_gets_the_short_answer(serve: Se
 
 
 @pytest.mark.parametrize(
-    ("answers", "reason"),
+    ("given", "supported", "contradicted", "reason"),
     [
-        (["none"], "Its quotes alone do not answer the question."),
-        ([], "The model gave no answer for its quotes."),
+        (verdicts("stated"), True, False, "The check call says that its quotes state it."),
+        (verdicts("not_stated"), False, False, "The check call says that its quotes do not state it."),
+        (verdicts("contradicted"), False, True, "The check call says that its quotes contradict it."),
+        (verdicts("not_stated", difference="quiet"), False, False, "The check call found: quiet"),
     ],
 )
 async def test_a_model_checks_claims_that_rules_cannot_decide(
-    serve: Serve, books: CollectionLibrary, answers: list[str], reason: str
+    serve: Serve, books: CollectionLibrary, given: dict[str, Any], supported: bool, contradicted: bool, reason: str
 ) -> None:
     """The quote is verified, but it is about something else."""
     asked: list[Request] = []
 
     def check(request: Request) -> str:
         asked.append(request)
-        return json.dumps({"answers": answers})
+        return json.dumps(given)
 
     numbered = {"text": "Yes, the compressor of the Borea 12 is quiet.", "sentences": [6]}
     bench = Bench(Reader, serve(answering(numbered, short="yes", ClaimCheck=check)), books, CHECKING)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 quiet?", "queries": []})
-    assert not update.findings[0].synthesis.sufficient
+    found = update.findings[0].synthesis
+    assert (found.sufficient, found.claims[0].verdict == "contradicted") == (supported, contradicted)
     [checked] = bench.of_type("claim_checked")
-    assert (checked.supported, checked.method) == (False, "model")
+    assert (checked.supported, checked.method) == (supported, "model")
     assert checked.reason == reason
     assert asked[0].messages[1]["content"] == (
-        "Quotes 1:\n- parts.pdf, page 4: It is delivered on pallets.\n\n"
+        "Claim 1: Yes, the compressor of the Borea 12 is quiet.\n- parts.pdf, page 4: It is delivered on pallets.\n\n"
         "Question: Is the compressor of the Borea 12 quiet?"
     )
 
 
-async def test_a_check_that_gives_the_bare_answer_confirms_the_claim(serve: Serve, books: CollectionLibrary) -> None:
-    """A claim with the short answer "no" need not contain the word."""
+@pytest.mark.parametrize("given", [verdicts(), verdicts("stated", difference="quiet")])
+async def test_a_claim_stays_open_without_a_clear_verdict(
+    serve: Serve, books: CollectionLibrary, given: dict[str, Any]
+) -> None:
     numbered = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [6]}
-    check = {"ClaimCheck": lambda _: json.dumps({"answers": ["No."]})}
+    check = {"ClaimCheck": lambda _: json.dumps(given)}
     bench = Bench(Reader, serve(answering(numbered, short="no", **check)), books, CHECKING)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 mailed?", "queries": []})
-    assert update.findings[0].synthesis.sufficient
-    [checked] = bench.of_type("claim_checked")
-    assert (checked.supported, checked.method) == (True, "model")
+    assert [claim.verdict for claim in update.findings[0].synthesis.claims] == ["not_checked"]
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "verdict"),
+    [
+        ("Kestrel was founded in 1961, by Marta Olin.", verdicts("stated"), "supported"),
+        ("Kestrel was founded in 1961, by Marta Olin.", verdicts("contradicted"), "contradicted"),
+        ("Kestrel was founded in 1961, by Marta Olin.", verdicts("not_stated"), "not_checked"),
+        ("It was founded in 1962.", verdicts("stated"), "not_checked"),
+        ("It was founded in 1962.", verdicts("not_stated"), "contradicted"),
+        ("It was founded in 1962.", verdicts(), "contradicted"),
+    ],
+)
+async def test_the_check_call_doubts_rules(
+    serve: Serve, books: CollectionLibrary, text: str, given: dict[str, Any], verdict: str
+) -> None:
+    check = {"ClaimCheck": lambda _: json.dumps(given)}
+    bench = Bench(Reader, serve(answering({"text": text, "sentences": [5]}, **check)), books, CHECKING)
+    update = await bench.run(make_context(), {"question": "When was it founded?", "queries": []})
+    assert [claim.verdict for claim in update.findings[0].synthesis.claims] == [verdict]
+
+
+@pytest.mark.parametrize("copy", [True, False])
+async def test_copies_are_not_checked_by_a_model(serve: Serve, books: CollectionLibrary, copy: bool) -> None:
+    asked: list[Request] = []
+
+    def check(request: Request) -> str:
+        asked.append(request)
+        return json.dumps(verdicts("stated"))
+
+    reworded = "Kestrel was founded in 1961, by Marta Olin."
+    text = "Kestrel Kompressoren was founded in 1961 by Marta Olin." if copy else reworded
+    bench = Bench(Reader, serve(answering({"text": text, "sentences": [5]}, ClaimCheck=check)), books, CHECKING)
+    await bench.run(make_context(), {"question": "When was it founded?", "queries": []})
+    assert len(asked) == (not copy)
 
 
 async def test_near_matches_are_not_checked_by_a_model(serve: Serve, books: CollectionLibrary) -> None:
@@ -297,7 +335,7 @@ async def test_near_matches_are_not_checked_by_a_model(serve: Serve, books: Coll
 
     def check(request: Request) -> str:
         asked.append(request)
-        return json.dumps({"answers": ["none"]})
+        return json.dumps(verdicts("not_stated"))
 
     near = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [6]}
     bench = Bench(Reader, serve(answering(near, sufficient=False, ClaimCheck=check)), books, CHECKING)

@@ -14,7 +14,7 @@ from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.context import Claim, Computation, Evidence, Finding, ResearchContext, Synthesis
 from support.chunks import make_chunk
 from support.kits import Bench, make_context, searched_for
-from support.panel import CHECK, role_of, synthesis
+from support.panel import CHECK, role_of, synthesis, verdicts
 from support.replies import Request
 from support.tables import Values, fields, table_context
 
@@ -45,7 +45,7 @@ async def write(serve: Serve, context: ResearchContext, **answer: Any) -> tuple[
     def respond(request: Request) -> str:
         asked.append(request)
         if role_of(request) == CHECK:
-            return json.dumps({"answers": [" ".join(claim["text"] for claim in written)] * len(written)})
+            return json.dumps(verdicts(*["stated"] * len(written)))
         return json.dumps({**synthesis(answer.pop("claims", []), sufficient=True), **answer})
 
     bench = Bench(Synthesizer, serve(respond))
@@ -168,6 +168,26 @@ async def test_without_computations_all_evidence_is_shown(serve: Serve) -> None:
     _, request = await write(serve, table_context(UNITS, {"a.csv": ROWS}))
     assert all(f"\n[{number}] a.csv, page 1: - Land {number}" in request.prompt for number in range(1, 9))
     assert '[8] {"country": "Land 8", "units": 8}' in request.prompt
+
+
+async def test_quotes_that_do_not_fit_into_the_window_are_left_out_of_all_documents(serve: Serve) -> None:
+    rows: list[Values] = [{"country": f"Land {number} {'far away ' * 40}", "units": number} for number in range(1, 25)]
+    context = table_context(UNITS, {"a.csv": rows[:20], "b.csv": rows[20:]})
+    asked: list[Request] = []
+
+    def respond(request: Request) -> str:
+        asked.append(request)
+        return json.dumps(synthesis([{"text": "Land 24 has 24.", "evidence": [24]}], sufficient=True))
+
+    bench = Bench(Synthesizer, serve(respond, context_window=6000, max_output_tokens=500))
+    await bench.run(context)
+    shown = [number for number in range(1, 25) if f"\n[{number}] " in asked[0].prompt]
+    assert shown == [*range(1, 9), *range(21, 25)], "half of the quotes, the first ones of each document"
+    assert "(12 quotes of 24 did not fit into the model's context window.)" in asked[0].prompt
+    answer = answer_of(bench)
+    assert (answer.claims[0].stands, answer.missing) == (
+        True, ("12 quotes of 24 did not fit into the model's context window.",),
+    )  # fmt: skip
 
 
 async def test_findings_are_shown_with_current_evidence_numbers(serve: Serve) -> None:

@@ -12,47 +12,40 @@ import pytest
 from multi_agent.grounding.claim_trial import try_claim_check
 from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
+from support.panel import verdicts
 from support.replies import Request, always
 
 Serve = Callable[..., EndpointSettings]
-ANSWERS = {
-    "ratified": ["3 May 1921", "1921"],
-    "Halden": ["Jon Vik", "none"],
-    "Pumpen": ["Nordwind GmbH", "Nordwind"],
-    "usine": ["240", "240"],
-    "válvula": ["No", "No, no está permitido"],
-}
-AGREEING = {
-    "ratified": ["1921", "1919"],
-    "Halden": ["Jon Vik", "Marta Olin"],
-    "Pumpen": ["Nordwind", "Adler"],
-    "usine": ["240 salariés", "310 salariés"],
-    "válvula": ["No, está prohibido", "Sí, está permitido"],
-}
+FOUND = {"ratified": ["stated", "contradicted"], "works in": ["stated", "not_stated"]}
+AGREEING = {"": ["stated", "stated"]}
+REFUSING = {"": ["not_stated", "not_stated"]}
 
 
-def answering(answers: dict[str, list[str]]) -> Callable[[Request], str]:
+def answering(given: dict[str, list[str]]) -> Callable[[Request], str]:
+    """Answer with the verdicts of the first key that is in the question, otherwise right."""
+
     def check(request: Request) -> str:
         question = request.messages[-1]["content"].partition("Question: ")[2]
-        return json.dumps({"answers": next(each for word, each in answers.items() if word in question)})
+        found = (each for word, each in given.items() if word in question)
+        return json.dumps(verdicts(*next(found, ["stated", "contradicted"])))
 
     return check
 
 
 @pytest.mark.parametrize(
-    ("answers", "able", "found"),
+    ("given", "able", "found"),
     [
-        (ANSWERS, True, "it confirmed 5 of 5 right and 0 of 5 wrong claims"),
-        (ANSWERS | {"ratified": ["none", "1921"]}, True, "it confirmed 4 of 5 right and 0 of 5 wrong claims"),
-        (AGREEING, False, "it confirmed 5 of 5 right and 5 of 5 wrong claims"),
-        (ANSWERS | {"Halden": ["Jon Vik", "Marta Olin"]}, False, "it confirmed 5 of 5 right and 1 of 5 wrong claims"),
-        ({key: ["none", "none"] for key in ANSWERS}, False, "it confirmed 0 of 5 right and 0 of 5 wrong claims"),
+        (FOUND, True, "it confirmed 7 of 7 right and 0 of 7 wrong claims"),
+        ({"ratified": ["not_stated"] * 2}, True, "it confirmed 6 of 7 right and 0 of 7 wrong claims"),
+        (AGREEING, False, "it confirmed 7 of 7 right and 7 of 7 wrong claims"),
+        ({"works in": ["stated"] * 2}, False, "it confirmed 7 of 7 right and 1 of 7 wrong claims"),
+        (REFUSING, False, "it confirmed 0 of 7 right and 0 of 7 wrong claims"),
     ],
 )
 async def test_a_model_may_check_claims_if_it_lets_no_wrong_one_pass(
-    serve: Serve, tmp_path: Path, answers: dict[str, list[str]], able: bool, found: str
+    serve: Serve, tmp_path: Path, given: dict[str, list[str]], able: bool, found: str
 ) -> None:
-    settings = serve(answering(answers))
+    settings = serve(answering(given))
     llm = build_llm(settings, tmp_path)
     assert not llm.checks_claims(), "it was not tested"
     check = await try_claim_check(settings, tmp_path, llm)
@@ -71,4 +64,4 @@ async def test_a_model_without_valid_responses_may_not_check_claims(serve: Serve
 def test_an_unreachable_endpoint_stores_no_result(tmp_path: Path) -> None:
     settings = EndpointSettings(base_url="http://127.0.0.1:9", retries=0)
     check = asyncio.run(try_claim_check(settings, tmp_path, build_llm(settings, tmp_path)))
-    assert (check.ok, bool(check.remedy), list(tmp_path.glob("claim_checks*"))) == (False, True, [])
+    assert (check.ok, bool(check.remedy), list(tmp_path.glob("claim_verdicts*"))) == (False, True, [])

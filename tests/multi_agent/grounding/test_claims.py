@@ -24,7 +24,7 @@ from multi_agent.values.context import Claim, Computation
 from multi_agent.values.request import Request as Asked
 from support.chunks import make_chunk
 from support.kits import library_of
-from support.panel import CHECK, READING, Panel, synthesis
+from support.panel import CHECK, READING, Panel, synthesis, verdicts
 from support.replies import Request
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import ChunkKind, TableHeader
@@ -271,8 +271,9 @@ async def test_no_contradicted_claim_is_shown_as_supported(panel: MakePanel, ser
     ("reply", "named"),
     [
         ("banana", "The check call gave no valid response."),
-        ('{"answers": ["Purple monkeys", "Purple monkeys"]}', "The check call answered 'Purple monkeys'"),
-        ('{"answers": ["Only members", "Only members"]}', ""),
+        (json.dumps(verdicts()), "The check call did not judge it."),
+        (json.dumps(verdicts("stated", "stated", difference="members")), "The check call found: members"),
+        (json.dumps(verdicts("stated", "stated")), ""),
     ],
 )
 async def test_one_check_call_decides_and_nonsense_leaves_the_claims_open(
@@ -292,7 +293,7 @@ async def test_one_check_call_decides_and_nonsense_leaves_the_claims_open(
         Asked(question="Who may vote?", mode="fast")
     )
     assert len(asked) == (3 if reply == "banana" else 1), "an invalid response is asked again twice"
-    assert all(text in asked[0] for text in ("Quotes 1", "Quotes 2"))
+    assert all(text in asked[0] for text in ("Claim 1: ", "Claim 2: "))
     assert answer.usage.model_calls == 2 + len(asked)
     if named:
         assert answer.status is Status.ANSWERED
@@ -303,15 +304,14 @@ async def test_one_check_call_decides_and_nonsense_leaves_the_claims_open(
         assert {claim.checked for claim in answer.claims} == {"Confirmed by a check call"}
 
 
-@pytest.mark.parametrize("verdict", [[], [""], ["none"], ["N/A"]])
-async def test_an_empty_verdict_of_the_check_call_supports_nothing(
-    panel: MakePanel, serve: Serve, verdict: list[str]
+async def test_a_claim_that_the_check_call_does_not_find_in_its_quotes_is_not_supported(
+    panel: MakePanel, serve: Serve
 ) -> None:
     question, claim, sentence = next(row for row in WRONG if row[1].startswith("Everybody"))
     written = [{"text": claim, "quotes": [{"passage": "facts.txt", "quote": sentence}]}]
     reading = {
         READING: lambda _: json.dumps(synthesis(written, sufficient=True)),
-        CHECK: lambda _: json.dumps({"answers": verdict}),
+        CHECK: lambda _: json.dumps(verdicts("not_stated")),
     }
     answer = await panel(serve(Panel(roles=reading)), check_claims=True).research(Asked(question=question, mode="fast"))
     assert [claim.supported for claim in answer.claims] == [False]

@@ -8,7 +8,6 @@ from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import Signal, signal_of
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.support import SupportRules
-from multi_agent.grounding.support_check import agree, says_alike
 from multi_agent.prompts.show_passages import number_units
 from multi_agent.values.context import Computation, Evidence
 from multi_agent.values.sources import tool_passage
@@ -272,21 +271,6 @@ def test_the_purpose_of_a_computation_counts_as_a_quote() -> None:
     assert signal_of([judged], "How many deliveries?", sufficient=True) is Signal.ON_QUESTION
 
 
-@pytest.mark.parametrize(
-    ("answer", "claim", "expected"),
-    [
-        ("Borea 12", "The Borea 8 is quieter.", False),
-        ("Borea 12", "The Borea 12 is quieter.", True),
-        ("Marit Solvang, since March 2021", "It is Marit Solvang who is quiet.", True),
-        ("1987", "1961", False),
-        ("No.", "yes", False),
-        ("yes", "Yes, it is quieter.", True),
-    ],
-)
-def test_an_answer_from_the_quotes_alone_is_compared_with_the_claim(answer: str, claim: str, expected: bool) -> None:
-    assert agree(answer, claim, "Which is quieter, the Borea 8 or the Borea 12?") is expected
-
-
 @pytest.mark.parametrize("short", ["", "9,412", "blue"])
 @pytest.mark.parametrize("text", ["9412 heat pumps", "Heat pumps", "What was delivered?", "They are blue.", "In 2018."])
 def test_rules_that_checked_drafts_judge_like_new_ones(text: str, short: str) -> None:
@@ -295,39 +279,3 @@ def test_rules_that_checked_drafts_judge_like_new_ones(text: str, short: str) ->
     drafts.judge(statement)
     new = SupportRules(question, SHOWN, [REPORT, TABLE], short)
     assert drafts.with_short(short).judge(statement) == new.judge(statement)
-
-
-HARM = "The report of July says that its position may be harmed over the long term, that of October that it was harmed."
-
-
-@pytest.mark.parametrize(
-    ("answer", "claim", "expected"),
-    [
-        (
-            "Acme Q2: its position may be harmed over the long term; Q3: it was harmed and may be further harmed",
-            HARM,
-            True,
-        ),
-        (
-            "Acme Q2: 12 plants may be closed over the long term; Q3: all of its harbours were sold to others",
-            HARM,
-            False,
-        ),
-        ("It was harmed", HARM, False),
-        ("yes", "Yes, both of the reports mention it.", True),
-        ("no", "Yes, both of the reports mention it.", False),
-        ("31,627 million USD", "It is $31,627 million: $13,507 million in July and $18,120 million in October.", True),
-        ("31,267 million USD", "It is $31,627 million: $13,507 million in July and $18,120 million in October.", False),
-        ("1. Amazon 2. Apple 3. Intel", "Second: Apple, with 81,797 million dollars.", True),
-        ("Per Ola", "In the end, Jon Vik founded it.", False),
-        (
-            "The pump works down to a lowest temperature of -20 °C in a hard frost",
-            "The pump works down to a lowest temperature of -25 °C in a hard frost",
-            False,
-        ),
-    ],
-)
-def test_an_answer_that_shares_figures_names_or_most_words_is_no_contradiction(
-    answer: str, claim: str, expected: bool
-) -> None:
-    assert says_alike(answer, claim, "Where do the reports differ?") is expected
