@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, StepAgent
+from multi_agent.errors import PromptTooLong
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.reading_order import ReadingOrder
@@ -24,6 +25,8 @@ from multi_agent.grounding.written_answer import (
 )
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_evidence import (
+    describe_left_out,
+    halve_evidence,
     renumber_computations,
     select_evidence,
     show_computations,
@@ -101,9 +104,19 @@ class Synthesizer(StepAgent):
         return self._kit.wake is None and bool(context.looked_for or context.scanned or any(known))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        shown = select_evidence(context, self._kit.settings.records_shown)
+        while True:
+            try:
+                return await self._write(context, task, shown)
+            except PromptTooLong:
+                if len(shown) < 2:
+                    raise
+                shown = halve_evidence(shown)
+
+    async def _write(self, context: ResearchContext, task: TaskData, shown: Sequence[Evidence]) -> ContextUpdate:
+        """Write the answer from the shown quotes. Raises PromptTooLong if they do not fit into the window."""
         form = SynthesizerInputs.model_validate(task.inputs.model_dump()).format
         wanted = f" {Prompt.part('answer_form', form=_FORMS[form])}" if form != "as asked" else ""
-        shown = select_evidence(context, self._kit.settings.records_shown)
         notes = [f"{note.agent}: {note.text}" for note in context.notes]
         messages = self._kit.require_prompt().render(
             today=show_today(context),
@@ -112,7 +125,7 @@ class Synthesizer(StepAgent):
             evidence=show_evidence(context, shown),
             computations=show_computations(context),
             findings=show_findings(context),
-            records=show_records(context),
+            records=show_records(context, shown),
             notes=f"\nNotes of other agents:\n{bullets(notes)}" if notes else "",
         )
         shape: type[WrittenAnswer | ComputedAnswer] = ComputedAnswer if context.computations else WrittenAnswer
@@ -132,6 +145,8 @@ class Synthesizer(StepAgent):
             looked_for=context.looked_for,
             found=describe_read(context.chunks, context.computations),
         )
+        if left_out := describe_left_out(context, shown):
+            synthesis = synthesis.model_copy(update={"missing": (*synthesis.missing, left_out)})
         self._reasoning = describe_answer("", synthesis)
         return ContextUpdate(synthesis=synthesis)
 
@@ -155,7 +170,8 @@ class _Sources:
     def __init__(self, context: ResearchContext, shown: Sequence[Evidence]) -> None:
         self.question = context.question
         self.computations = renumber_computations(context)
-        self._evidence = {item.number: item for item in shown}
+        citable = shown if context.computations else context.evidence  # answers on the way name quotes that were cut
+        self._evidence = {item.number: item for item in citable}
         self._computed = {each.number: each for each in self.computations}
         syntheses = (finding.synthesis for finding in context.findings)
         claims = (claim for each in syntheses for claim in each.claims)

@@ -54,7 +54,9 @@ PLACEHOLDERS: Mapping[str, Placeholder] = {
     "computations": Placeholder(
         frozenset({"computations", "evidence"}), lambda context, _, __: show_computations(context)
     ),
-    "records": Placeholder(frozenset({"chunks", "evidence", "records"}), lambda context, _, __: show_records(context)),
+    "records": Placeholder(
+        frozenset({"chunks", "evidence", "records"}), lambda context, _, __: show_records(context, context.evidence)
+    ),
     "findings": Placeholder(frozenset({"evidence", "findings"}), lambda context, _, __: show_findings(context)),
     "notes": Placeholder(frozenset({"notes"}), _notes),
 }

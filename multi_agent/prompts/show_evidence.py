@@ -6,6 +6,7 @@ Limits the amount. For a computation over hundreds of rows, the prompt has the q
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -37,6 +38,25 @@ def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]
     return tuple(item for item in context.evidence if item.place not in rows - behind)
 
 
+def halve_evidence(shown: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return half of the quotes, the first ones of each document, in order."""
+    places: Counter[str] = Counter()
+    ranks: dict[int, int] = {}
+    for item in shown:
+        ranks[item.number] = places[item.document_id]
+        places[item.document_id] += 1
+    kept = sorted(shown, key=lambda item: ranks[item.number])[: len(shown) // 2]
+    return tuple(sorted(kept, key=lambda item: item.number))
+
+
+def describe_left_out(context: ResearchContext, shown: Sequence[Evidence]) -> str:
+    """Return how many quotes did not fit into the prompt, or an empty text. Computations stand for rows of records."""
+    left_out = 0 if context.computations else len(context.evidence) - len(shown)
+    if not left_out:
+        return ""
+    return f"{count(left_out, 'quote')} of {len(context.evidence)} did not fit into the model's context window."
+
+
 def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
     """Return the quotes with their locations, and table rows below their column headings."""
     if not context.evidence and context.computations and not context.chunks:
@@ -55,7 +75,9 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
         lines.append(_show_quote(item, chunk, dates.pop(chunk.document_id, "")))
     if any(item.origin for item in shown):
         lines.append(f"(Quotes of web pages and results of tools are {OUTSIDE.replace(' it', ' them')}.)")
-    if hidden := len(context.evidence) - len(shown):
+    if left_out := describe_left_out(context, shown):
+        lines.append(f"({left_out})")
+    elif hidden := len(context.evidence) - len(shown):
         lines.append(f"({hidden} more rows went into the records and are not shown; computations stand for them.)")
     return "\n".join(lines)
 
@@ -88,11 +110,13 @@ def show_findings(context: ResearchContext) -> str:
     return "\nAnswered on the way:\n" + "\n".join(_show_finding(each, context) for each in context.findings) + "\n"
 
 
-def show_records(context: ResearchContext) -> str:
-    """Return the records, or an empty text if there are computations over them."""
+def show_records(context: ResearchContext, shown: Sequence[Evidence]) -> str:
+    """Return the records of the shown quotes, or an empty text if there are computations over them."""
     if not context.records or context.computations:
         return ""
-    rows = [f"[{row.evidence.number}] {_as_json(row.record.values)}" for row in locate_records(context)]
+    numbers = {item.number for item in shown}
+    located = [row for row in locate_records(context) if row.evidence.number in numbers]
+    rows = [f"[{row.evidence.number}] {_as_json(row.record.values)}" for row in located]
     return "\nThe same as records:\n" + "\n".join(rows) + "\n"
 
 
