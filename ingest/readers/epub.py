@@ -127,4 +127,4 @@ def _properties(book: Element) -> dict[str, Scalar]:
     return {key: ", ".join(values) if key == "authors" else values[0] for key, values in found.items()}
 
 
-READER = Reader(name="epub", version=9, read=read_epub, mime_types=("application/epub+zip",))
+READER = Reader(name="epub", version=10, read=read_epub, mime_types=("application/epub+zip",))

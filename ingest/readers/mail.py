@@ -128,5 +128,9 @@ def _text_part(part: Message) -> Message | None:
 
 
 READER = Reader(
-    name="mail", version=9, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
+    name="mail",
+    version=10,
+    read=read_mail,
+    mime_types=("message/rfc822", "application/vnd.ms-outlook"),
+    library=LIBRARY,
 )

@@ -123,4 +123,4 @@ def _shown(text: str) -> str:
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in _CONTROL.sub("", text).split("\n"))
 
 
-READER = Reader(name="notebook", version=5, read=read_notebook, mime_types=("application/x-ipynb+json",))
+READER = Reader(name="notebook", version=6, read=read_notebook, mime_types=("application/x-ipynb+json",))

@@ -234,4 +234,4 @@ def _field_symbol(found: re.Match[str]) -> str:
     return "{" + "".join(rf"\u{ord(each)}?" for each in symbol(found[3], int(found[2])))
 
 
-READER = Reader(name="rtf", version=6, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)
+READER = Reader(name="rtf", version=7, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)

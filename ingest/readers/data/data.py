@@ -59,4 +59,4 @@ def write_data(text: str, name: str, into: DocumentBuilder) -> None:
         write_code(without_escapes(text), into)
 
 
-READER = Reader(name="data", version=5, read=read_data, mime_types=tuple(_NAMES))
+READER = Reader(name="data", version=6, read=read_data, mime_types=tuple(_NAMES))

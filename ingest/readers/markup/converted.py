@@ -87,7 +87,7 @@ def _read_simply(request: ReadRequest, source: str, into: DocumentBuilder) -> di
 
 READER = Reader(
     name="converted",
-    version=3,
+    version=4,
     read=read_converted,
     mime_types=("text/*", "application/x-typst"),
     suffixes=tuple(_FORMATS),

@@ -185,7 +185,15 @@ class ElementWriter:
         title = next((child for child in element if element_name(child) in TITLES), None)
         if title is not None:
             self._into.heading(words(title), depth + 1)
-        self._into.list_items(list(_item_lines(element, 0)))
+        lines: list[str] = []
+        for part in _item_lines(element, 0):
+            if isinstance(part, str):
+                lines.append(part)
+            else:
+                self._into.list_items(lines)
+                self._write(part, depth)
+                lines = []
+        self._into.list_items(lines)
 
 
 def element_name(element: Element) -> str:
@@ -301,20 +309,20 @@ def _formula(source: str) -> str:
     return body.partition(r"\end{document}")[0].strip(" $\n") if begin else source.strip()
 
 
-def _item_lines(element: Element, depth: int) -> Iterator[str]:
-    """Yield the lines of a list, nested ones indented."""
+def _item_lines(element: Element, depth: int) -> Iterator[str | Element]:
+    """Yield the lines of a list, nested ones indented, and the code in its items."""
     ordered = element_name(element) in _ORDERED or element.get("list-type") == "order"
     marks = _marks(element) if ordered else repeat("- ")
     for item in (each for each in element if element_name(each) in _ITEMS):
         mark, own = "  " * depth + next(marks), Element("item")
         own.text = item.text
         for child in (*item, Element("list")):  # the last one ends what follows the nested lists
-            if element_name(child) not in _LISTS:
+            if element_name(child) not in _LISTS | _VERBATIM:
                 own.append(child)
                 continue
             if (text := words(own)) or mark.strip():
                 yield mark + text
-            yield from _item_lines(child, depth + 1)
+            yield from _item_lines(child, depth + 1) if element_name(child) in _LISTS else [child]
             mark, own = "  " * (depth + 1), Element("item")
             own.text = child.tail
 

@@ -109,4 +109,4 @@ def _count_groups(text: str) -> int:
     return count
 
 
-READER = Reader(name="tex", version=7, read=read_tex, mime_types=("application/x-latex", "text/x-tex"), library=LIBRARY)
+READER = Reader(name="tex", version=8, read=read_tex, mime_types=("application/x-latex", "text/x-tex"), library=LIBRARY)

@@ -117,7 +117,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=13,
+    version=14,
     read=read_xml,
     mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

@@ -490,7 +490,7 @@ def test_values_of_attributes_do_not_grow_without_end(parser: Parser, tmp_path: 
 
 def test_the_summary_of_details_is_no_part_of_them(parser: Parser, tmp_path: Path) -> None:
     inline = read(parser, tmp_path / "a.md", "Fees. <details><summary>What?</summary>The fee is 5 EUR.</details>")
-    assert inline.text.split("\n") == ["Fees.", "", "What?", "The fee is 5 EUR."]
+    assert inline.text == "Fees.\n\nWhat?\n\nThe fee is 5 EUR."
     source = "<p>Fees</p><details><summary>What is it?</summary>The fee is 5 EUR.</details><ol type='a'><li>x</ol>"
     document = read(parser, tmp_path / "a.html", source)
     assert document.text == "Fees\n\nWhat is it?\n\nThe fee is 5 EUR.\n\na. x"
