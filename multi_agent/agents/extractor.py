@@ -84,7 +84,7 @@ class Extractor(StepAgent):
         requires=frozenset({"chunks"}),
         # The Extractor reads the inspection so that it runs after it. A search for what the inspection reports as
         # missing may add passages.
-        reads=frozenset({"strategies", "record_fields", "read", "inspection"}),
+        reads=frozenset({"strategies", "record_fields", "lists", "read", "inspection"}),
         writes=frozenset({"evidence", "records", "read"}),
         outputs=ExtractorOutput,
         listens_to=frozenset({"evidence_rejected:Extractor"}),
@@ -101,7 +101,7 @@ class Extractor(StepAgent):
         read = await gather_calls(self._read(group) for group in groups)
         found = tuple(each for group in read for each in group)
         marks = tuple(mark for group in groups for mark in group.marks)
-        update = _update(found, marks, records=bool(context.record_fields))
+        update = _update(found, marks, records=bool(_fields(context)))
         before = len(context.chunks) - len(unread)
         known = f" ({before} more were read in the same way before)" if before else ""
         self._reasoning = (
@@ -121,7 +121,7 @@ class Extractor(StepAgent):
         chunks = self._rejected(context)
         groups = self._groups(chunks, context, task)
         read = await gather_calls(self._read(group) for group in groups)
-        update = _update([each for found in read for each in found], (), records=bool(context.record_fields))
+        update = _update([each for found in read for each in found], (), records=bool(_fields(context)))
         self._reasoning = (
             f"Read {count(len(chunks), 'passage')} once more for rejected quotes: "
             f"{count(len(update.evidence), 'quote')}."
@@ -132,12 +132,12 @@ class Extractor(StepAgent):
         """Pack the passages. Prompts differ only in their passages at the end, so that endpoints can cache the rest."""
         settings, prompt = self._kit.settings, self._kit.require_prompt()
         packed = list(pack_passages(chunks, most=settings.passages_per_call, tokens=settings.tokens_per_call))
-        shape, strategies = response_model(context.record_fields), [*map(_show_strategy, context.strategies)]
+        shape, strategies = response_model(_fields(context)), [*map(_show_strategy, context.strategies)]
         common = {
             "today": show_today(context),
             "task": show_task(context, instruction=task.instruction),
             "strategies": f"\nStrategies:\n{bullets(strategies)}\n" if strategies else "",
-            "fields": _show_fields(context.record_fields),
+            "fields": _show_fields(_fields(context)),
         }
         return [
             _Group(
@@ -145,7 +145,7 @@ class Extractor(StepAgent):
                 marks=_marks(group, context),
                 messages=prompt.render(**common, passages=show_units(number_units(group))),
                 shape=shape,
-                records=bool(context.record_fields),
+                records=bool(_fields(context)),
             )
             for group in packed
         ]
@@ -197,9 +197,15 @@ def _unread(context: ResearchContext) -> tuple[Chunk, ...]:
     return tuple(chunk for chunk, mark in zip(context.chunks, marks, strict=True) if mark not in read)
 
 
+def _fields(context: ResearchContext) -> tuple[RecordField, ...]:
+    """Return the fields of the records to extract. Those of a list are answers about items, which it has read."""
+    is_list = any(context.record_fields == each.fields for each in context.lists)
+    return () if is_list else context.record_fields
+
+
 def _marks(chunks: Sequence[Chunk], context: ResearchContext) -> tuple[str, ...]:
     """Return the passages' marks for the context's ``read``: chunk id and hash of strategies and record fields."""
-    how = "\n".join(each.model_dump_json() for each in (*context.strategies, *context.record_fields))
+    how = "\n".join(each.model_dump_json() for each in (*context.strategies, *_fields(context)))
     manner = hashlib.sha256(how.encode()).hexdigest()[:12]
     return tuple(f"{chunk.id}/{manner}" for chunk in chunks)
 

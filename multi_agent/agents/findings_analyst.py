@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from base.counts import count
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, StepAgent, StepOutput
-from multi_agent.errors import AgentError
 from multi_agent.grounding.citations import unknown_numbers
 from multi_agent.grounding.confidence import SHARE_RIGHT, describe_basis, signal_of
 from multi_agent.grounding.judged import Judged, Statement
@@ -28,7 +27,7 @@ class FindingsAnalystInputs(FrozenModel):
 
     focus: str = Field(min_length=1, description="what to compare the findings for, complete in itself")
     sources: tuple[str, ...] = Field(
-        default=(), max_length=13, description="ids of the earlier steps whose findings to compare; [] for all"
+        default=(), max_length=13, description="ids of the earlier steps whose answers to compare; [] for all"
     )
     analysis_types: tuple[AnalysisType, ...] = Field(
         default=("agreements", "conflicts", "gaps"), min_length=1, description="what to list"
@@ -90,7 +89,7 @@ class FindingsAnalyst(StepAgent):
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = FindingsAnalystInputs.model_validate(task.inputs.model_dump())
-        context = _only_of(context, inputs.sources)
+        context, lacking = _only_of(context, inputs.sources)
         messages = self._kit.require_prompt().render(
             types=", ".join(f"`{each.removesuffix('s')}`" for each in inputs.analysis_types),
             today=show_today(context),
@@ -104,7 +103,8 @@ class FindingsAnalyst(StepAgent):
         gaps = tuple(point.text for point in points if point.kind == "gap")
         judged = await self._judge([point for point in points if point.kind != "gap"], context)
         synthesis = _synthesis(judged, gaps, context, inputs.focus)
-        self._reasoning = f"{inputs.focus} {synthesis.short}"
+        compared = f" Compared all quotes, because no answer is from {lacking}." if lacking else ""
+        self._reasoning = f"{inputs.focus} {synthesis.short}{compared}"
         finding = Finding(step=task.step, question=inputs.focus, synthesis=synthesis)
         notes = [Note(agent=self.card.name, text=f"Gap: {gap}") for gap in gaps]
         named = {number for point in points for number in (*point.one, *point.other)}
@@ -142,17 +142,19 @@ class FindingsAnalyst(StepAgent):
         await self._kit.publish(rejected)
 
 
-def _only_of(context: ResearchContext, steps: Sequence[str]) -> ResearchContext:
-    """Return the context with the findings of these steps and their evidence. Raises AgentError if a step has none."""
-    if not steps:
-        return context
+def _only_of(context: ResearchContext, steps: Sequence[str]) -> tuple[ResearchContext, str]:
+    """Return the context with the findings of these steps and their evidence, and the steps that have none.
+
+    Quotes do not name the step that read them. So if a step has only quotes, the context is returned whole.
+    """
     findings = tuple(each for each in context.findings if each.step in steps)
-    if lacking := set(steps) - {each.step for each in findings}:
-        known = ", ".join(dict.fromkeys(each.step for each in context.findings)) or "none"
-        raise AgentError(f"No findings of {', '.join(sorted(lacking))}. Steps with findings: {known}.")
+    if lacking := [step for step in steps if step not in {each.step for each in findings}]:
+        return context, ", ".join(lacking)
+    if not steps:
+        return context, ""
     places = {item.place for each in findings for item in each.synthesis.evidence}
     evidence = tuple(item for item in context.evidence if item.place in places)
-    return context.model_copy(update={"findings": findings, "evidence": evidence})
+    return context.model_copy(update={"findings": findings, "evidence": evidence}), ""
 
 
 def _synthesis(judged: Sequence[Judged], gaps: tuple[str, ...], context: ResearchContext, focus: str) -> Synthesis:

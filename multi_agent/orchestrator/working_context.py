@@ -40,9 +40,9 @@ def working_context(
     shown = [(step, line) for step, output in finished if (line := _show_output(step, output))]
     text = (
         "\n\n".join(_show(attempt) for attempt in attempts)
-        + f"\n\nSearched for so far:\n{bullets(context.looked_for)}"
+        + f"\n\nSearched for so far:\n{bullets(context.looked_for or ('nothing',))}"
         + f"\n\nRead so far:\n{read}"
-        + f"\n\nKey findings so far:\n{bullets(key_findings(context))}"
+        + f"\n\nKey findings so far:\n{bullets(key_findings(context) or ('none',))}"
         + (f"\n\nFinished steps and their outputs:\n{bullets([line for _, line in shown])}" if shown else "")
     )
     return WorkingContext(text, tuple(step for step, _ in shown))
@@ -50,9 +50,7 @@ def working_context(
 
 def missing_parts(synthesis: Synthesis | None) -> tuple[str, ...]:
     """Return what the answer lacks according to its writer; empty if it suffices or there is none."""
-    if synthesis is None or synthesis.sufficient:
-        return ()
-    return synthesis.missing or ("the answer",)
+    return synthesis.missing if synthesis and not synthesis.sufficient else ()
 
 
 def key_findings(context: ResearchContext) -> tuple[str, ...]:

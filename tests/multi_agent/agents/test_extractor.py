@@ -16,7 +16,7 @@ from multi_agent.agents.extractor import Extractor, ExtractorOutput, response_mo
 from multi_agent.errors import BudgetReached, LLMRefused
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings.research import Budget, ResearchSettings
-from multi_agent.values.context import RecordField, Strategy
+from multi_agent.values.context import RecordField, RecordList, Strategy
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
 from support.panel import passages_of
@@ -163,6 +163,20 @@ async def test_reading_again_without_fields_keeps_the_records(serve: Serve) -> N
     again = Bench(Extractor, serve(copy_all))
     await again.run(first.context.model_copy(update={"record_fields": ()}))
     assert len(again.context.records) == 5
+
+
+async def test_the_columns_of_a_list_are_no_fields_to_extract(serve: Serve) -> None:
+    asked: list[Request] = []
+
+    def respond(request: Request) -> str:
+        asked.append(request)
+        return copy_all(request)
+
+    listed = {"record_fields": (UNITS,), "lists": (RecordList(step="each", fields=(UNITS,)),)}
+    bench = Bench(Extractor, serve(respond))
+    await bench.run(make_context(chunks=CHUNKS, **listed))
+    assert (len(bench.context.evidence), bench.context.records) == (5, ())
+    assert "units sold" not in asked[0].prompt
 
 
 async def test_prompts_of_a_step_differ_only_in_their_passages(serve: Serve) -> None:

@@ -6,10 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from multi_agent.agents.findings_analyst import FindingsAnalyst, FindingsAnalystOutput
-from multi_agent.errors import AgentError
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.values.context import Evidence, Finding, ResearchContext, Synthesis
 from support.chunks import make_chunk
@@ -112,9 +109,10 @@ async def test_only_the_named_steps_and_types_are_analysed(serve: Serve) -> None
     assert "`gap`" not in request.prompt
 
 
-async def test_a_step_without_findings_is_an_error_that_names_those_with_some(serve: Serve) -> None:
-    with pytest.raises(AgentError, match=r"No findings of step_9\. Steps with findings: step_1, step_2, step_3\."):
-        await analyse(serve, sources=["step_9"])
+async def test_all_quotes_are_compared_if_a_step_gave_no_answer(serve: Serve) -> None:
+    bench, request = await analyse(serve, CONFLICT, sources=["step_1", "step_9"])
+    assert "16 kg" in request.prompt, "the quotes of step_2"
+    assert "Compared all quotes, because no answer is from step_9." in bench.reasoning
 
 
 async def test_conflicts_and_gaps_are_outputs_for_later_steps(serve: Serve) -> None:
