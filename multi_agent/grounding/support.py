@@ -86,9 +86,11 @@ class SupportRules:
         return judged._replace(repair=f"a claim repeated the question; its text is now {self._short!r} {judged.repair}")
 
     def describe_evidence(self, statement: Statement) -> str:
-        """Return the quotes with their locations, and the computations, for the check call."""
-        shown = [(item, show_words(item.quote[:_LONGEST_QUOTE], item.origin)) for item in statement.evidence]
-        quotes = [f"- {self._location(item, show_location)}: {words}" for item, words in shown]
+        """Return the quotes with their places, and the computations, for the check call."""
+        quotes = [
+            f"- {self._place(item)}: {show_words(item.quote[:_LONGEST_QUOTE], item.origin)}"
+            for item in statement.evidence
+        ]
         results = [f"- computed, {each.purpose}: {each.columns} {each.rows}" for each in statement.computations]
         return "\n".join((*quotes, *results))
 
@@ -322,6 +324,14 @@ class SupportRules:
         chunk = self._chunks.get(item.chunk_id)
         date = show_date(chunk) if chunk else ""
         return f"{self._location(item, show_proof)}\n{date}\n{self._header(item)}"
+
+    def _place(self, item: Evidence) -> str:
+        """Return the location of a quote, the date of its document and the header of its table."""
+        chunk = self._chunks.get(item.chunk_id)
+        header = " ".join(self._header(item).split())
+        table = f"in a table that begins with {header}" if header and header not in item.quote else ""
+        known = (self._location(item, show_location), show_date(chunk) if chunk else "", table)
+        return ", ".join(filter(None, known))
 
     def _location(self, item: Evidence, show: Callable[[Chunk, Sequence[int]], str]) -> str:
         chunk = self._chunks.get(item.chunk_id)

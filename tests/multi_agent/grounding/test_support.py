@@ -279,3 +279,12 @@ def test_rules_that_checked_drafts_judge_like_new_ones(text: str, short: str) ->
     drafts.judge(statement)
     new = SupportRules(question, SHOWN, [REPORT, TABLE], short)
     assert drafts.with_short(short).judge(statement) == new.judge(statement)
+
+
+def test_the_check_call_sees_place_date_and_header_of_each_quote() -> None:
+    dated = TABLE.model_copy(update={"metadata": {"date": "2024-11-07"}})
+    cited = cite([6], number_units([REPORT, dated])).evidence
+    rules = SupportRules("Which?", cited, [REPORT, dated])
+    assert rules.describe_evidence(Statement("Austria: 812", cited)) == (
+        "- table.md, dated 2024-11-07, in a table that begins with | Country | Deliveries in 2023 |: | Austria | 812 |"
+    )
