@@ -8,6 +8,7 @@ import {closePanel, panelKey} from "./parts/panel.js";
 import {followApprovals} from "./parts/open-approvals.js";
 import {forgetKey, hasKey, owner, session} from "./lib/session.js";
 import {showInvitation, showSignIn} from "./pages/sign-in.js";
+import {language, LANGUAGES, setLanguage, t} from "./lib/i18n.js";
 
 const main = document.querySelector("#main");
 const banner = document.querySelector("#banner");
@@ -61,7 +62,7 @@ async function start() {
   }
   document.body.classList.remove("signed-out");
   for (const link of document.querySelectorAll("[data-owner]")) link.hidden = !owner() && !(session.me.signed_in && link.hash === "#/keys");
-  who.replaceChildren(...(hasKey() || session.me.signed_in ? [h("span", {class: "note"}, `Signed in as ${session.me.name}`), h("button", {type: "button", class: "quiet", on: {click: signOut}}, "Sign out")] : []));
+  who.replaceChildren(...(hasKey() || session.me.signed_in ? [h("span", {class: "note"}, t("Signed in as {name}", {name: session.me.name})), h("button", {type: "button", class: "quiet", on: {click: signOut}}, t("Sign out"))] : []));
   route();
   followApprovals();
   followModel();
@@ -131,7 +132,7 @@ function findPage(path) {
     if (found) return [page, found.slice(1).map((part) => part && decodeURIComponent(part))];
   }
   return [async () => (container) => {
-    container.append(h("h1", {}, "Page not found"), h("p", {}, "Check the address, or choose a page above."));
+    container.append(h("h1", {}, t("Page not found")), h("p", {}, t("Check the address, or choose a page above.")));
     return {};
   }, []];
 }
@@ -146,11 +147,17 @@ function markLink(path) {
   }
 }
 
+async function showShortcuts() {
+  const {fillShortcuts} = await import("./parts/shortcuts.js");
+  fillShortcuts(shortcuts);
+  shortcuts.showModal();
+}
+
 function onKey(event) {
   const typing = event.target.matches("input, textarea, select");
   if (event.key === "Escape" && !shortcuts.open && closePanel()) return;
   if (typing || event.ctrlKey || event.metaKey || event.altKey || shortcuts.open) return;
-  if (event.key === "?") shortcuts.showModal();
+  if (event.key === "?") showShortcuts();
   else if (event.key === "/") {
     event.preventDefault();
     main.querySelector("[data-slash]")?.focus();
@@ -161,7 +168,7 @@ function onKey(event) {
 api.connection.addEventListener("offline", () => {
   banner.replaceChildren(
     h("span", {class: "pulse", "aria-hidden": "true"}),
-    "The server does not respond. Nothing is lost: this page reconnects automatically.");
+    t("The server does not respond. Nothing is lost: this page reconnects automatically."));
   banner.hidden = false;
 });
 api.connection.addEventListener("online", () => { banner.hidden = true; });
@@ -171,7 +178,9 @@ window.addEventListener("keydown", onKey);
 window.addEventListener("beforeprint", () => {
   for (const evidence of document.querySelectorAll("details[data-key='evidence']")) evidence.open = true;
 });
-document.querySelector("#help").addEventListener("click", () => shortcuts.showModal());
+document.querySelector("#help").addEventListener("click", showShortcuts);
+document.querySelector("#help").before(h("select", {id: "language", "aria-label": t("Language"), on: {change: ({target}) => setLanguage(target.value)}},
+  LANGUAGES.map(([name, itself]) => h("option", {value: name, lang: name, selected: name === language}, itself))));
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the hash of the URL names the current page
   main.focus();

@@ -1,6 +1,7 @@
 /* Client of the REST API: JSON requests and responses, errors, and whether the server is reachable. */
 
 import {Interrupted, Problem, Unreachable} from "./errors.js";
+import {t} from "./i18n.js";
 import {authorization, keyNeeded} from "./session.js";
 import {messages} from "./sse.js";
 
@@ -281,7 +282,7 @@ export function upload(collection, files, onProgress, tags = []) {
     for (const [name, value] of Object.entries(authorization())) sending.setRequestHeader(name, value);
     sending.responseType = "json";
     sending.upload.addEventListener("progress", ({loaded, total}) => onProgress(total ? loaded / total : 1));
-    sending.addEventListener("error", () => reject(new Interrupted("the upload was interrupted")));
+    sending.addEventListener("error", () => reject(new Interrupted(t("the upload was interrupted"))));
     sending.addEventListener("load", () => {
       if (sending.status === 401) keyNeeded();
       if (sending.status < 300) resolve(sending.response);

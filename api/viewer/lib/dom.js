@@ -1,5 +1,7 @@
 /* Creating elements. All text of documents and models enters the page here, as text nodes, never as HTML. */
 
+import {t, term} from "./i18n.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Create an element: h("a", {class: "step", href: "#/", on: {click: open}}, "text", child, …). */
@@ -67,17 +69,17 @@ export function fold(key, summary, make, open = false) {
 }
 
 /** Create a loading indicator. */
-export function loading(what = "Loading") {
+export function loading(what = t("Loading")) {
   return h("p", {class: "loading", role: "status"}, `${what}…`);
 }
 
 /** Create the display of an error with its remedy; with `retry`, a button that calls it. */
 export function failure(error, retry = null) {
   return h("div", {class: "failure", role: "alert"},
-    h("strong", {}, error.title ?? "Something went wrong"),
+    h("strong", {}, error.title ?? t("Something went wrong")),
     h("p", {}, error.message),
     error.remedy && h("p", {}, error.remedy),
-    retry && h("button", {type: "button", on: {click: retry}}, "Try again"));
+    retry && h("button", {type: "button", on: {click: retry}}, t("Try again")));
 }
 
 /** Create an empty state: a title and hints. */
@@ -87,5 +89,5 @@ export function empty(title, ...more) {
 
 /** Create a colored badge with a status. */
 export function badge(status) {
-  return h("span", {class: `badge is-${status}`}, status.replaceAll("_", " "));
+  return h("span", {class: `badge is-${status}`}, term(status));
 }

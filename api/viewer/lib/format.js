@@ -1,41 +1,49 @@
 /* Formatting of numbers, times and events. */
 
-const UNITS = ["bytes", "kB", "MB", "GB"];
+import {locale, n, number, t} from "./i18n.js";
+
+const UNITS = [t("bytes"), "kB", "MB", "GB"];
 
 export function seconds(value) {
   if (value === null || value === undefined) return "";
-  if (value === 0) return "0 s";
-  if (value < 0.0995) return `${Math.round(value * 1000)} ms`;
-  if (value < 9.95) return `${value.toFixed(1)} s`;
-  if (value < 60) return `${Math.round(value)} s`;
+  if (value === 0) return t("{count} s", {count: 0});
+  if (value < 0.0995) return t("{count} ms", {count: Math.round(value * 1000)});
+  if (value < 9.95) return t("{count} s", {count: decimal(value, 1)});
+  if (value < 60) return t("{count} s", {count: Math.round(value)});
   const whole = Math.round(value);
-  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return t("{minutes} min {seconds} s", {minutes: Math.floor(whole / 60), seconds: whole % 60});
 }
 
+/** Return a number with a fixed count of decimals. */
+export function decimal(value, digits) {
+  return number(value, {minimumFractionDigits: digits, maximumFractionDigits: digits});
+}
+
+/** Return a number with its noun. Their message is "{count} nouns". */
 export function plural(count, one, more = `${one}s`) {
-  return `${Number(count).toLocaleString("en")} ${count === 1 ? one : more}`;
+  return n(count, `{count} ${one}`, `{count} ${more}`);
 }
 
 /** Return a number of bytes, such as "45.1 kB". */
 export function fileSize(bytes) {
   const unit = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  return `${(bytes / 1000 ** unit).toLocaleString("en", {maximumFractionDigits: unit ? 1 : 0})} ${UNITS[unit]}`;
+  return `${number(bytes / 1000 ** unit, {maximumFractionDigits: unit ? 1 : 0})} ${UNITS[unit]}`;
 }
 
 export function formatTime(iso) {
-  return new Date(iso).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
+  return new Date(iso).toLocaleString(locale, {dateStyle: "medium", timeStyle: "short"});
 }
 
 /** Return the pages, with the numbers that are printed on them if these differ. */
 export function pages(numbers, printed) {
   if (!numbers?.length) return "";
-  const shown = numbers.length === 1 ? `page ${numbers[0]}` : `pages ${numbers[0]}–${numbers.at(-1)}`;
+  const shown = numbers.length === 1 ? t("page {page}", {page: numbers[0]}) : t("pages {first}–{last}", {first: numbers[0], last: numbers.at(-1)});
   return `${shown}${printedAs(printed)}`;
 }
 
 /** Return the addition to a page number for a printed number, which may be missing. */
 export function printedAs(label) {
-  return label ? ` (printed ${label})` : "";
+  return label ? ` ${t("(printed {label})", {label})}` : "";
 }
 
 /** Return the place of a quote in its document: its pages or, without pages, the headings above it. */
@@ -48,8 +56,8 @@ export function placeIn(quote) {
 export function sourceName({origin, document}) {
   if (!origin) return document.startsWith("/") ? fileName(document) : document; // an older run has the path
   if (origin.kind === "caller") return document;
-  if (origin.kind === "web") return `web page ${origin.url}`;
-  return `result of ${origin.tool}${Object.keys(origin.arguments).length ? ` ${JSON.stringify(origin.arguments)}` : ""}`;
+  if (origin.kind === "web") return t("web page {url}", {url: origin.url});
+  return t("result of {tool}", {tool: `${origin.tool}${Object.keys(origin.arguments).length ? ` ${JSON.stringify(origin.arguments)}` : ""}`});
 }
 
 /** Return the names of the collections of a selection such as `mail+papers`. */
@@ -82,7 +90,7 @@ export function tokens(usage) {
 
 /** Return the cost, or false if it is unknown. */
 export function costOf(usage) {
-  return usage.cost > 0 && `cost ${usage.cost.toFixed(4)}`;
+  return usage.cost > 0 && t("cost {cost}", {cost: decimal(usage.cost, 4)});
 }
 
 /** Return the text on one line, truncated. */
@@ -99,7 +107,7 @@ export function firstSentence(text) {
 
 /** Return the documents to which a search was limited, or "". */
 export function within(documents) {
-  return documents.length ? ` (in ${documents.join(", ")})` : "";
+  return documents.length ? ` ${t("(in {documents})", {documents: documents.join(", ")})}` : "";
 }
 
 /** Return an event in words. */
@@ -109,7 +117,7 @@ export function eventLine({title, details}) {
 
 /** A doubt about a claim in words; empty for a supported one. Drafts and older runs only say whether it is supported. */
 export function remark({verdict, stands, supported}) {
-  if (verdict === "contradicted") return "contradicts its quote";
-  if (!(stands ?? supported)) return "unsupported";
-  return supported ? "" : "not checked";
+  if (verdict === "contradicted") return t("contradicts its quote");
+  if (!(stands ?? supported)) return t("unsupported");
+  return supported ? "" : t("not checked");
 }

@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import {RequestError} from "./errors.js";
 import {h} from "./dom.js";
 import {owner} from "./session.js";
+import {t} from "./i18n.js";
 
 const EVERY_MS = 60_000;
 const place = document.querySelector("#model");
@@ -24,6 +25,6 @@ export async function checkModel() {
   place.hidden = false;
   place.setAttribute("href", owner() ? "#/models" : "#/");
   place.className = state.reachable ? "is-done" : "is-failed";
-  place.replaceChildren(h("span", {class: "dot", "aria-hidden": "true"}), h("span", {class: "name"}, state.model), " ", h("span", {class: state.reachable ? "hidden" : ""}, state.reachable ? "is reachable" : "not reachable"));
+  place.replaceChildren(h("span", {class: "dot", "aria-hidden": "true"}), h("span", {class: "name"}, state.model), " ", h("span", {class: state.reachable ? "hidden" : ""}, state.reachable ? t("is reachable") : t("not reachable")));
   return state;
 }

@@ -1,7 +1,6 @@
 /* The color theme: that of the system, unless this browser keeps another choice. Loaded before the first paint. */
 
 const ITEM = "candor-theme";
-export const THEMES = [["", "As the system"], ["light", "Light"], ["dark", "Dark"]];
 
 export function theme() {
   return localStorage.getItem(ITEM) ?? "";

@@ -3,10 +3,11 @@
 import * as api from "../lib/api.js";
 import {failure, loading} from "../lib/dom.js";
 import {fillForm} from "../parts/ask-form.js";
+import {t} from "../lib/i18n.js";
 
 export function showAgain(container, runId) {
   let closed = false;
-  container.append(loading("Loading the question"));
+  container.append(loading(t("Loading the question")));
   load(runId).then(({run, request, question}) => {
     if (closed) return;
     fillForm({...request, question}, run.collection);

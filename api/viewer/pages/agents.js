@@ -6,6 +6,7 @@ import {badge, failure, fold, h, loading, replace} from "../lib/dom.js";
 import {choice, confirmButton, tryAction} from "../parts/forms.js";
 import {owner} from "../lib/session.js";
 import {value} from "../parts/tables.js";
+import {phrase, t, term} from "../lib/i18n.js";
 
 export function showAgents(container) {
   const view = new AgentsView(container);
@@ -17,7 +18,7 @@ class AgentsView {
     this.closed = false; this.agents = []; this.skills = []; this.endpoints = []; this.tools = [];
     this.errorBox = h("div", {});
     this.list = h("div", {}, loading());
-    container.append(h("h1", {}, "Agents"), this.errorBox, this.list);
+    container.append(h("h1", {}, t("Agents")), this.errorBox, this.list);
     this.load();
   }
 
@@ -41,11 +42,11 @@ class AgentsView {
   draw() {
     const editable = owner();
     replace(this.list,
-      editable && fold("new agent", "Add an agent", () => agentForm(this, null)),
+      editable && fold("new agent", t("Add an agent"), () => agentForm(this, null)),
       h("ul", {class: "cards"}, this.agents.map((agent) => h("li", {}, this.card(agent)))),
-      h("section", {}, h("h2", {}, "Skills"),
-        h("p", {class: "note"}, "Instructions that can be added to agents."),
-        editable && fold("new skill", "Add a skill", () => skillForm(this, null)),
+      h("section", {}, h("h2", {}, t("Skills")),
+        h("p", {class: "note"}, t("Instructions that can be added to agents.")),
+        editable && fold("new skill", t("Add a skill"), () => skillForm(this, null)),
         h("ul", {class: "cards"}, this.skills.map((skill) => h("li", {}, this.skill(skill))))));
   }
 
@@ -53,18 +54,18 @@ class AgentsView {
     const part = (title, it) => it.length > 0 && [h("dt", {}, title), h("dd", {}, it.join(", "))];
     const changeable = owner() && !agent.file;
     return [
-      h("div", {class: "line"}, h("strong", {}, agent.name), h("span", {class: "note"}, agent.origin),
-        !agent.enabled && badge("disabled"), agent.direct && h("span", {class: "note"}, "can be asked directly"),
-        changeable && h("button", {type: "button", class: "quiet end", "data-key": `enable ${agent.name}`, on: {click: () => this.update(agent, {enabled: !agent.enabled})}}, agent.enabled ? "Disable" : "Enable")),
+      h("div", {class: "line"}, h("strong", {}, agent.name), h("span", {class: "note"}, term(agent.origin)),
+        !agent.enabled && badge("disabled"), agent.direct && h("span", {class: "note"}, t("can be asked directly")),
+        changeable && h("button", {type: "button", class: "quiet end", "data-key": `enable ${agent.name}`, on: {click: () => this.update(agent, {enabled: !agent.enabled})}}, agent.enabled ? t("Disable") : t("Enable"))),
       h("p", {class: "text"}, agent.description),
-      changeable && agent.custom && fold(`edit ${agent.name}`, "Edit", () => [
-        agentForm(this, agent.custom), confirmButton("Remove", `remove ${agent.name}`, () => this.change(() => api.removeAgent(agent.name)))]),
-      fold(`agent ${agent.name}`, "Details", () => [
+      changeable && agent.custom && fold(`edit ${agent.name}`, t("Edit"), () => [
+        agentForm(this, agent.custom), confirmButton(t("Remove"), `remove ${agent.name}`, () => this.change(() => api.removeAgent(agent.name)))]),
+      fold(`agent ${agent.name}`, t("Details"), () => [
         changeable && this.choices(agent),
-        h("dl", {class: "fields"}, part("capabilities", agent.capabilities), part("requires", agent.requires), part("reads", agent.reads), part("writes", agent.writes), part("listens to", agent.listens_to), part("tools", agent.tools), part("skills", agent.skills)),
-        h("h3", {}, "Inputs"), value(agent.inputs.properties ?? {}, `${agent.name} inputs`),
-        h("h3", {}, "Outputs"), value(agent.outputs.properties ?? {}, `${agent.name} outputs`),
-        agent.file && h("p", {class: "note"}, "Defined in the file ", h("code", {}, agent.file), ". Edit it there."),
+        h("dl", {class: "fields"}, part(t("capabilities"), agent.capabilities), part(t("requires"), agent.requires), part(t("reads"), agent.reads), part(t("writes"), agent.writes), part(t("listens to"), agent.listens_to), part(t("tools"), agent.tools), part(t("skills"), agent.skills)),
+        h("h3", {}, t("Inputs")), value(agent.inputs.properties ?? {}, `${agent.name} inputs`),
+        h("h3", {}, t("Outputs")), value(agent.outputs.properties ?? {}, `${agent.name} outputs`),
+        agent.file && h("p", {class: "note"}, phrase("Defined in the file {file}. Edit it there.", {file: h("code", {}, agent.file)})),
       ]),
     ];
   }
@@ -83,17 +84,17 @@ class AgentsView {
       on: {change: () => this.update(agent, {skills: chosen()})},
     }));
     return h("div", {class: "inline"},
-      this.endpoints.length > 1 && h("label", {class: "check"}, "Model", models),
+      this.endpoints.length > 1 && h("label", {class: "check"}, t("Model"), models),
       boxes.map((box) => h("label", {class: "check"}, box, box.value)));
   }
 
   skill(skill) {
     return [
       h("p", {class: "line"}, h("strong", {}, skill.name), h("span", {class: "note"}, skill.description)),
-      fold(`skill ${skill.name}`, "Instructions", () => [
-        h("p", {class: "text"}, skill.instructions), skill.tools.length > 0 && h("p", {class: "note"}, `Tools: ${skill.tools.join(", ")}`)]),
-      owner() && !skill.file && fold(`edit skill ${skill.name}`, "Edit", () => [
-        skillForm(this, skill), confirmButton("Remove", `remove skill ${skill.name}`, () => this.change(() => api.removeSkill(skill.name)))]),
+      fold(`skill ${skill.name}`, t("Instructions"), () => [
+        h("p", {class: "text"}, skill.instructions), skill.tools.length > 0 && h("p", {class: "note"}, t("Tools: {tools}", {tools: skill.tools.join(", ")}))]),
+      owner() && !skill.file && fold(`edit skill ${skill.name}`, t("Edit"), () => [
+        skillForm(this, skill), confirmButton(t("Remove"), `remove skill ${skill.name}`, () => this.change(() => api.removeSkill(skill.name)))]),
     ];
   }
 }

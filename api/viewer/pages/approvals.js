@@ -5,6 +5,7 @@ import {empty, failure, h, loading} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
 import {ApprovalCards} from "../parts/run/approvals.js";
 import {showCount} from "../parts/open-approvals.js";
+import {t} from "../lib/i18n.js";
 
 const POLL_MS = 3000;
 
@@ -12,16 +13,16 @@ export function showApprovals(container) {
   const cards = new ApprovalCards();
   const state = h("div", {}, loading());
   let closed = false, timer = 0;
-  container.append(h("h1", {}, "Approvals"),
-    h("p", {class: "note"}, "Calls of tools that change something or cost money wait here for approval."), state, cards.element);
+  container.append(h("h1", {}, t("Approvals")),
+    h("p", {class: "note"}, t("Calls of tools that change something or cost money wait here for approval.")), state, cards.element);
 
   async function load() {
     clearTimeout(timer);
     try {
       const open = await api.openApprovals();
       if (closed) return;
-      cards.show(open, (each) => h("a", {href: `#/runs/${encodeURIComponent(each.run_id)}`}, "View run"));
-      state.replaceChildren(...(open.length ? [] : [empty("No call waits for approval")]));
+      cards.show(open, (each) => h("a", {href: `#/runs/${encodeURIComponent(each.run_id)}`}, t("View run")));
+      state.replaceChildren(...(open.length ? [] : [empty(t("No call waits for approval"))]));
       showCount(open.length);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;

@@ -13,11 +13,12 @@ import {agentsOf, statusOf} from "../lib/model.js";
 import {closePanel, hasRoom, panel} from "../parts/panel.js";
 import {owner} from "../lib/session.js";
 import {setupCard} from "../parts/setup.js";
-import {head} from "./run.js";
+import {head} from "../parts/run/head.js";
 import {choose, Thread} from "../parts/thread.js";
 import {whyFold} from "../parts/run/why.js";
 import {waiting} from "../parts/run/waiting.js";
 import {eventLine, plural, shorten} from "../lib/format.js";
+import {t} from "../lib/i18n.js";
 
 /** Show the form or, with `runId`, the conversation with the live run; with `number`, open that quote once the answer is there. */
 export function showAsk(container, runId, number) {
@@ -29,12 +30,12 @@ export function showAsk(container, runId, number) {
 class AskView {
   constructor(container) {
     this.form = h("div", {});
-    this.bar = h("div", {class: "conversation-bar"}, h("a", {class: "button", href: "#/"}, "New conversation"));
+    this.bar = h("div", {class: "conversation-bar"}, h("a", {class: "button", href: "#/"}, t("New conversation")));
     this.before = h("div", {});
     this.run = h("div", {class: "live", tabindex: "-1"});
     this.live = this.approvals = this.thread = null;
     this.setup = setupCard();
-    container.append(h("h1", {class: "hidden"}, "Ask"), this.setup, this.form, this.bar, this.before, this.run);
+    container.append(h("h1", {class: "hidden"}, t("Ask")), this.setup, this.form, this.bar, this.before, this.run);
     this.again = () => this.load();
   }
 
@@ -89,7 +90,7 @@ class AskView {
     }
     const thread = this.thread = new Thread(runId, "ask", () => this.run.scrollIntoView());
     const work = h("div", {class: "work"});
-    const top = h("div", {}, loading("Asking"));
+    const top = h("div", {}, loading(t("Asking")));
     const answer = h("div", {"aria-live": "polite"});
     const errorBox = h("div", {});
     let shown = null, draft = null;
@@ -139,7 +140,7 @@ function addressOf(runId) {
 }
 
 function noDocuments() {
-  return empty("No documents yet", "Your key has no access to a collection. Ask the owner of the service for one.");
+  return empty(t("No documents yet"), t("Your key has no access to a collection. Ask the owner of the service for one."));
 }
 
 /** The live progress: the supervisor, its attempts, their steps, and the agents of each step. */
@@ -147,21 +148,21 @@ function workView(live) {
   const {model, over} = live;
   const base = `#/runs/${encodeURIComponent(live.id)}`;
   const attempts = model.attempts.map((attempt) => h("li", {class: "attempt"},
-    h("div", {class: "line"}, h("strong", {}, `Attempt ${attempt.number}`), h("span", {class: "doing"}, attempt.diagnosis || attempt.plan?.goal)),
+    h("div", {class: "line"}, h("strong", {}, t("Attempt {number}", {number: attempt.number})), h("span", {class: "doing"}, attempt.diagnosis || attempt.plan?.goal)),
     h("ol", {}, [...attempt.steps.values()].map((step) => stepLine(step, over || attempt.number < model.attempts.length, base)))));
   return [
-    h("div", {class: "line head"}, h("h2", {}, "Progress"), h("a", {href: base}, "Full trace")),
+    h("div", {class: "line head"}, h("h2", {}, t("Progress")), h("a", {href: base}, t("Full trace"))),
     waiting(live),
     h("ol", {class: "tree"},
       h("li", {class: "supervisor"},
-        h("div", {class: "line"}, h("strong", {}, "Supervisor"), h("span", {class: "doing"}, supervisorStatus(model, over))),
+        h("div", {class: "line"}, h("strong", {}, t("Supervisor")), h("span", {class: "doing"}, supervisorStatus(model, over))),
         attempts.length > 0 && h("ol", {}, attempts))),
   ];
 }
 
 function supervisorStatus(model, over) {
   const last = model.panel.events.filter(({body}) => !["searched", "model_asked", "model_called"].includes(body.type)).at(-1);
-  if (!last || last.body.type === "run_started") return over ? "" : "understanding the question and planning";
+  if (!last || last.body.type === "run_started") return over ? "" : t("understanding the question and planning");
   return shorten(eventLine(last), 180);
 }
 
@@ -182,7 +183,7 @@ function lastAction(step, agent) {
   const own = step.events.filter(({body}) => (body.agent ?? body.caller ?? agent) === agent);
   const last = own.at(-1);
   if (!last) return "";
-  if (last.body.type === "step_started") return "running";
+  if (last.body.type === "step_started") return t("running");
   if (last.body.type === "reasoning_shared") return shorten(last.body.reasoning, 200);
   return shorten(eventLine(last), 200);
 }

@@ -8,13 +8,14 @@ import {showLoaded} from "../parts/loaded.js";
 import {accepted, answerTo, runLink, verdict, verdictBadge} from "../parts/questions.js";
 import {saveFile} from "../lib/save-file.js";
 import {plural} from "../lib/format.js";
+import {n, t, term} from "../lib/i18n.js";
 
 const SIGNIFICANT = 0.05;
 
 /** Compare the evaluation `id` with the baseline `against`. */
 export function showComparison(container, id, against) {
   const request = () => Promise.all([api.comparison(against, id), api.evaluation(against), api.evaluation(id)]);
-  return showLoaded(container, "Comparison", request, compared);
+  return showLoaded(container, t("Comparison"), request, compared);
 }
 
 function compared([comparison, first, second]) {
@@ -22,10 +23,10 @@ function compared([comparison, first, second]) {
   const errorBox = h("div", {});
   const report = () => tryAction(errorBox, async () => saveFile(await api.evaluationReport([before.id, after.id], "html")));
   return [
-    h("h1", {}, `${after.configuration.label} against ${before.configuration.label}`),
+    h("h1", {}, t("{after} against {before}", {after: after.configuration.label, before: before.configuration.label})),
     h("p", {class: "facts"}, h("span", {}, after.set_name), h("span", {}, after.collection), link(after), link(before),
-      comparison.left_out > 0 && h("span", {}, `${plural(comparison.left_out, "question")} left out: only one evaluation has finished them`),
-      h("button", {type: "button", class: "quiet", on: {click: report}}, "Save a report")),
+      comparison.left_out > 0 && h("span", {}, n(comparison.left_out, "{count} question left out: only one evaluation has finished them", "{count} questions left out: only one evaluation has finished them")),
+      h("button", {type: "button", class: "quiet", on: {click: report}}, t("Save a report"))),
     errorBox,
     differences(comparison, {...first.meanings, ...second.meanings}),
     changes(first.result, second.result),
@@ -40,8 +41,8 @@ function differences({figures, needed}, meanings) {
   const names = inOrder(figures, meanings);
   const limits = names.filter((name) => isShare(meanings[name])).flatMap((name) => [figures[name].difference.low, figures[name].difference.high]);
   const widest = Math.max(0.1, ...limits.map(Math.abs));
-  return h("section", {"aria-label": "Differences"}, h("h2", {}, "Differences"), h("div", {class: "wide"}, h("table", {class: "figures"},
-    figureHead("Figure", "Difference", "95 % interval", "p", "Up / down / same", "Needed"),
+  return h("section", {"aria-label": t("Differences")}, h("h2", {}, t("Differences")), h("div", {class: "wide"}, h("table", {class: "figures"},
+    figureHead(t("Figure"), t("Difference"), t("95 % interval"), "p", t("Up / down / same"), t("Needed")),
     h("tbody", {}, names.map((name) => {
       const {difference: found, p_value: p, better, worse, equal} = figures[name];
       const meaning = meanings[name];
@@ -53,7 +54,7 @@ function differences({figures, needed}, meanings) {
         h("td", {class: "number"}, `${better.length} / ${worse.length} / ${equal}`),
         h("td", {class: "number"}, needed[name] ? plural(needed[name], "question") : ""));
     })))),
-  h("p", {class: "note"}, "p: paired sign-flip permutation test. Values below 0.05 are bold; the difference is then green if better and red if worse. Needed: number of questions to detect a difference of this size."));
+  h("p", {class: "note"}, t("p: paired sign-flip permutation test. Values below 0.05 are bold; the difference is then green if better and red if worse. Needed: number of questions to detect a difference of this size.")));
 }
 
 /** Questions with different verdicts. */
@@ -61,15 +62,15 @@ function changes(first, second) {
   const [ours, theirs] = [first, second].map(({rows}) => new Map(rows.map((row) => [row.question_id, row])));
   const changed = first.questions.filter(({id}) => ours.get(id)?.status && theirs.get(id)?.status && verdict(ours.get(id)) !== verdict(theirs.get(id)));
   const [before, after] = [first, second].map(({evaluation}) => evaluation.configuration.label);
-  return h("section", {"aria-label": "Changed questions"}, h("h2", {}, `${plural(changed.length, "question")} changed`),
+  return h("section", {"aria-label": t("Changed questions")}, h("h2", {}, n(changed.length, "{count} question changed", "{count} questions changed")),
     changed.length > 0 && h("div", {class: "wide"}, h("table", {class: "questions"},
-      h("thead", {}, h("tr", {}, ["Question", before, after, "Accepted"].map((name) => h("th", {scope: "col"}, name)))),
+      h("thead", {}, h("tr", {}, [t("Question"), before, after, t("Accepted")].map((name) => h("th", {scope: "col"}, name)))),
       h("tbody", {}, changed.map((question) => h("tr", {},
         h("td", {}, h("span", {class: "text"}, question.question), h("span", {class: "note"}, [question.id, ...question.tags].join(" · "))),
         cell(before, ours.get(question.id)), cell(after, theirs.get(question.id)),
-        h("td", {"data-label": "Accepted"}, accepted(question))))))));
+        h("td", {"data-label": t("Accepted")}, accepted(question))))))));
 }
 
 function cell(label, row) {
-  return h("td", {"data-label": label}, verdictBadge(row), " ", answerTo(row), h("span", {class: "note"}, row.place !== "right" && row.place, " ", runLink(row)));
+  return h("td", {"data-label": label}, verdictBadge(row), " ", answerTo(row), h("span", {class: "note"}, row.place !== "right" && term(row.place ?? ""), " ", runLink(row)));
 }

@@ -3,7 +3,8 @@
 import * as api from "../lib/api.js";
 import {badge, failure, fold, h, loading} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
-import {documentAddress, fileName, formatTime, plural} from "../lib/format.js";
+import {documentAddress, fileName, formatTime, pages, plural} from "../lib/format.js";
+import {t, term} from "../lib/i18n.js";
 import {saveFile} from "../lib/save-file.js";
 import {Finder} from "../parts/document/find.js";
 import {citationList, passageList} from "../parts/document/lists.js";
@@ -19,8 +20,8 @@ export function showDocument(container, collection, id, kind, place) {
 class DocumentView {
   constructor(container, collection, id) {
     this.collection = collection; this.id = id; this.closed = false; this.reader = null;
-    this.body = h("div", {}, loading("Loading the document"));
-    container.append(h("p", {class: "note"}, h("a", {href: `#/documents/${encodeURIComponent(collection)}`}, `Documents in ${collection}`)), this.body);
+    this.body = h("div", {}, loading(t("Loading the document")));
+    container.append(h("p", {class: "note"}, h("a", {href: `#/documents/${encodeURIComponent(collection)}`}, t("Documents in {collection}", {collection}))), this.body);
   }
 
   async load(kind, place) {
@@ -56,16 +57,16 @@ class DocumentView {
       h("h1", {}, record.name),
       record.title && !fileName(record.name).startsWith(record.title) && h("p", {}, record.title),
       h("p", {class: "facts"}, badge(record.state), record.pages > 0 && h("span", {}, plural(record.pages, "page")), h("span", {}, plural(record.chunks, "passage")),
-        h("span", {}, `changed ${formatTime(record.updated_at)}`),
-        record.state !== "removed" && record.version && h("button", {type: "button", class: "quiet", on: {click: save}}, "Save original"),
-        /^https?:/i.test(record.metadata.url ?? "") && h("a", {href: record.metadata.url, target: "_blank", rel: "noopener noreferrer"}, "Open original")),
+        h("span", {}, t("changed {time}", {time: formatTime(record.updated_at)})),
+        record.state !== "removed" && record.version && h("button", {type: "button", class: "quiet", on: {click: save}}, t("Save original")),
+        /^https?:/i.test(record.metadata.url ?? "") && h("a", {href: record.metadata.url, target: "_blank", rel: "noopener noreferrer"}, t("Open original"))),
       errorBox,
-      record.reason && h("p", {class: "failure"}, record.state === "removed" ? record.reason : `While ${record.stage}: ${record.reason}`),
+      record.reason && h("p", {class: "failure"}, record.state === "removed" ? record.reason : t("While {stage}: {reason}", {stage: term(record.stage), reason: record.reason})),
       record.warnings.map((warning) => h("p", {class: "note"}, warning)),
-      fold("facts", "Facts and file", () => h("dl", {class: "fields"}, fields(record).map(([name, value, title]) => [h("dt", {}, name), h("dd", {title}, value)]))),
-      this.reader && h("section", {"aria-label": "Content"}, new Finder(record, collection, show).elements, this.reader.element),
+      fold("facts", t("Facts and file"), () => h("dl", {class: "fields"}, fields(record).map(([name, value, title]) => [h("dt", {}, name), h("dd", {title}, value)]))),
+      this.reader && h("section", {"aria-label": t("Content")}, new Finder(record, collection, show).elements, this.reader.element),
       this.citations(record),
-      this.reader && fold("compare", "Compare with another document", () => this.comparison()),
+      this.reader && fold("compare", t("Compare with another document"), () => this.comparison()),
       this.reader && fold("passages", plural(record.chunks, "passage"), () => passageList(record, collection, show)),
     ].flat().filter(Boolean));
   }
@@ -73,23 +74,23 @@ class DocumentView {
   /** A form that opens the comparison with another document, or with the version before. */
   async comparison() {
     const names = (await api.documents(this.collection)).filter(({id}) => id !== this.id).map(({name}) => name);
-    const other = h("input", {list: "other-documents", placeholder: "Empty: the version before", "aria-label": "Newer document"});
+    const other = h("input", {list: "other-documents", placeholder: t("Empty: the version before"), "aria-label": t("Newer document")});
     return h("form", {class: "inline", on: {submit: (event) => {
       event.preventDefault();
       location.hash = `${documentAddress(this.collection, this.id)}/against${other.value.trim() && `/${encodeURIComponent(other.value.trim())}`}`;
-    }}}, h("label", {}, "Newer document ", other), h("datalist", {id: "other-documents"}, names.map((value) => h("option", {value}))), h("button", {type: "submit"}, "Compare"));
+    }}}, h("label", {}, `${t("Newer document")} `, other), h("datalist", {id: "other-documents"}, names.map((value) => h("option", {value}))), h("button", {type: "submit"}, t("Compare")));
   }
 
   /** The section with the runs that cite the document; it is filled when they are there. */
   citations(record) {
     const list = h("div", {}, loading());
     citationList(record, this.collection).then(
-      (found) => list.replaceChildren(found ?? h("p", {class: "note"}, "No answer cites it yet.")),
+      (found) => list.replaceChildren(found ?? h("p", {class: "note"}, t("No answer cites it yet."))),
       (error) => {
         if (!(error instanceof RequestError)) throw error;
         list.replaceChildren(failure(error));
       });
-    return h("section", {"aria-labelledby": "cited-by"}, h("h2", {id: "cited-by"}, "Cited by"), list);
+    return h("section", {"aria-labelledby": "cited-by"}, h("h2", {id: "cited-by"}, t("Cited by")), list);
   }
 
   open(kind, place) {
@@ -103,10 +104,10 @@ class DocumentView {
 /** The facts of the document with their quotes, then those of its file, as [name, value, title]. */
 function fields(record) {
   return [
-    ...Object.entries(record.facts).map(([name, fact]) => [name, fact.page ? `${fact.value} (page ${fact.page})` : fact.value, fact.quote]),
-    ...Object.entries(record.fields).map(([name, value]) => [name, [value].flat().join(", "), "own metadata"]),
-    ["path", record.path], ["type", record.mime_type], ["size", plural(record.size, "byte")],
-    ["parser", record.parser], ["version", record.version],
+    ...Object.entries(record.facts).map(([name, fact]) => [name, fact.page ? `${fact.value} (${pages([fact.page])})` : fact.value, fact.quote]),
+    ...Object.entries(record.fields).map(([name, value]) => [name, [value].flat().join(", "), t("own metadata")]),
+    [t("path"), record.path], [t("type"), record.mime_type], [t("size"), plural(record.size, "byte")],
+    [t("parser"), record.parser], [t("version"), record.version],
     ...Object.entries(record.metadata),
   ].filter(([, value]) => value !== "").map(([name, value, title]) => [name, String(value), title]);
 }

@@ -11,11 +11,12 @@ import {may, owner} from "../lib/session.js";
 import {dropZone} from "../parts/upload.js";
 import {Sources} from "../parts/sources.js";
 import {plural} from "../lib/format.js";
+import {n, number, t, term} from "../lib/i18n.js";
 
 const POLL_MS = 1500; // while documents are being ingested
 const FIRST_NAME = "documents"; // also the default name of the command line
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
-const NO_NAME = "Write a name with letters from a to z or digits.";
+const NO_NAME = t("Write a name with letters from a to z or digits.");
 
 export function showDocuments(container, chosen) {
   const view = new DocumentsView(container, chosen);
@@ -32,7 +33,7 @@ class DocumentsView {
     this.errorBox = h("div", {});
     this.overview = h("div", {});
     this.list = h("div", {});
-    container.append(h("h1", {}, "Documents"), this.choose, this.errorBox, this.work, this.overview, this.list);
+    container.append(h("h1", {}, t("Documents")), this.choose, this.errorBox, this.work, this.overview, this.list);
     this.load();
   }
 
@@ -62,24 +63,24 @@ class DocumentsView {
   draw(names) {
     const known = this.chosen && !names.includes(this.chosen) && owner() ? [this.chosen, ...names] : names; // a new collection is created by the first upload
     this.name = known.includes(this.chosen) ? this.chosen : known[0] ?? "";
-    const first = !known.length && owner() ? nameField("Collection", FIRST_NAME) : null; // the first upload creates it
+    const first = !known.length && owner() ? nameField(t("Collection"), FIRST_NAME) : null; // the first upload creates it
     this.choose.replaceChildren(...[first ? first.element : h("div", {class: "inline"},
       known.length > 0 && chooser(known, this.name), owner() && newCollection())]);
-    this.tags = h("input", {name: "tags", placeholder: "taxes, 2024", value: this.tags?.value ?? ""});
+    this.tags = h("input", {name: "tags", placeholder: t("taxes, 2024"), value: this.tags?.value ?? ""});
     const writes = first !== null || (this.name !== "" && may("write", this.name));
     const named = () => {
       if (first && !this.name) this.begin(first);
       return this.name;
     };
     if (writes) {
-      this.choose.append(h("p", {}, h("label", {}, "Tags of uploaded files ", this.tags)), dropZone((files, onProgress) => {
+      this.choose.append(h("p", {}, h("label", {}, `${t("Tags of uploaded files")} `, this.tags)), dropZone((files, onProgress) => {
         named();
         return this.upload(files, onProgress);
       }));
     }
     this.sources = new Sources(named, writes, (job) => this.watch(job), () => this.refresh());
     if (this.name || first) this.choose.append(this.sources.element);
-    if (!known.length && !owner()) this.list.replaceChildren(empty("No documents yet", "Your key has no access to any collection."));
+    if (!known.length && !owner()) this.list.replaceChildren(empty(t("No documents yet"), t("Your key has no access to any collection.")));
   }
 
   /** Take the name that the person gave to the first collection. Throws RequestError if it cannot be used. */
@@ -159,11 +160,11 @@ class DocumentsView {
 
   show() {
     const {documents} = this;
-    const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()), `Deletes the collection “${this.name}” with its ${plural(documents.length, "document")} and the uploaded files. Runs that cite it stay. ${TO_BIN}`, this.name);
+    const drop = may("admin", this.name) && confirmButton(t("Delete collection"), "drop", () => this.act(() => this.drop()), n(documents.length, "Deletes the collection “{name}” with its {count} document and the uploaded files. Runs that cite it stay. {bin}", "Deletes the collection “{name}” with its {count} documents and the uploaded files. Runs that cite it stay. {bin}", {name: this.name, bin: TO_BIN}), this.name);
     replace(this.overview, this.lost && this.lostNote(), documents.length > 0 && coverage(documents, this.lost, drop));
     if (!documents.length) {
       this.library = null;
-      this.list.replaceChildren(empty("The collection is empty", may("write", this.name) ? "Drop documents above." : ""));
+      this.list.replaceChildren(empty(t("The collection is empty"), may("write", this.name) ? t("Drop documents above.") : ""));
       return;
     }
     if (!this.library) {
@@ -176,8 +177,8 @@ class DocumentsView {
   /** A message that the vector store has no passages of the collection, with a button that restores them. */
   lostNote() {
     return h("div", {class: "inline", role: "alert"},
-      h("p", {class: "fault"}, "The vector store has lost this collection. Questions and searches fail until it is restored. The texts of the documents are still in the database."),
-      may("write", this.name) && !this.busy && h("button", {type: "button", "data-key": "restore", on: {click: () => this.restore()}}, "Restore"));
+      h("p", {class: "fault"}, t("The vector store has lost this collection. Questions and searches fail until it is restored. The texts of the documents are still in the database.")),
+      may("write", this.name) && !this.busy && h("button", {type: "button", "data-key": "restore", on: {click: () => this.restore()}}, t("Restore")));
   }
 
   /** What a person may do with several documents. */
@@ -208,32 +209,32 @@ function isLost(collections, name) {
 }
 
 function chooser(names, chosen) {
-  return h("label", {}, "Collection ",
+  return h("label", {}, `${t("Collection")} `,
     h("select", {on: {change: (event) => go(event.target.value)}}, names.map((name) => h("option", {value: name, selected: name === chosen}, name))));
 }
 
 function newCollection() {
   const errorBox = h("div", {});
-  const field = nameField("Name of a new collection", "");
+  const field = nameField(t("Name of a new collection"), "");
   return h("form", {class: "inline", on: {submit: (event) => {
     event.preventDefault();
     tryAction(errorBox, async () => go(field.name()));
-  }}}, field.element, h("button", {type: "submit"}, "New collection"), errorBox);
+  }}}, field.element, h("button", {type: "submit"}, t("New collection")), errorBox);
 }
 
 /** A field for the name of a collection. It takes any words, and says which name they make. */
 function nameField(label, value) {
-  const input = h("input", {name: "name", required: true, value, maxlength: 200, placeholder: "name", "aria-label": label, on: {input: () => say()}});
+  const input = h("input", {name: "name", required: true, value, maxlength: 200, placeholder: t("name"), "aria-label": label, on: {input: () => say()}});
   const note = h("span", {class: "note", role: "status"});
   const say = () => {
     const name = collectionName(input.value);
-    note.textContent = !input.value.trim() || name === input.value.trim() ? "" : name ? `The name will be ${name}.` : NO_NAME;
+    note.textContent = !input.value.trim() || name === input.value.trim() ? "" : name ? t("The name will be {name}.", {name}) : NO_NAME;
   };
   return {
     element: h("div", {class: "inline"}, value && h("span", {}, label), input, note),
     name() {
       const name = collectionName(input.value);
-      if (!name) throw new RequestError(NO_NAME, "The collection has no name", "Then upload again.");
+      if (!name) throw new RequestError(NO_NAME, t("The collection has no name"), t("Then upload again."));
       return name;
     },
   };
@@ -260,13 +261,13 @@ function coverage(documents, lost, drop) {
   const searchable = present.filter((each) => !lost && each.chunks > 0);
   const passages = searchable.reduce((sum, each) => sum + each.chunks, 0);
   const failures = Map.groupBy(present.filter((each) => each.reason), (each) => genericReason(each));
-  return h("section", {"aria-label": "Coverage"},
-    h("p", {class: "facts"}, h("strong", {}, `${searchable.length.toLocaleString("en")} of ${plural(present.length, "document")} searchable`), h("span", {}, plural(passages, "passage")), drop && h("span", {class: "end"}, drop)),
-    h("progress", {max: present.length || 1, value: searchable.length, "aria-label": "Searchable documents"}),
+  return h("section", {"aria-label": t("Coverage")},
+    h("p", {class: "facts"}, h("strong", {}, n(present.length, "{part} of {count} document searchable", "{part} of {count} documents searchable", {part: number(searchable.length)})), h("span", {}, plural(passages, "passage")), drop && h("span", {class: "end"}, drop)),
+    h("progress", {max: present.length || 1, value: searchable.length, "aria-label": t("Searchable documents")}),
     failures.size > 0 && h("ul", {class: "values"}, [...failures].map(([reason, those]) => h("li", {class: "note"}, `${plural(those.length, "document")}: ${reason}`))));
 }
 
 /** The reason of a failure without the document's name, so that equal reasons can be grouped. */
 function genericReason({stage, reason, path, name}) {
-  return `while ${stage}, ${reason.replaceAll(path, "it").replaceAll(name, "it")}`;
+  return t("while {stage}, {reason}", {stage: term(stage), reason: reason.replaceAll(path, "it").replaceAll(name, "it")});
 }

@@ -5,6 +5,7 @@ import {empty, failure, fold, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
 import {evaluationForm} from "../parts/evaluation-form.js";
 import {formatTime, plural} from "../lib/format.js";
+import {n, t, term} from "../lib/i18n.js";
 
 const POLL_MS = 3000;
 const TONES = {finished: "done", "budget reached": "stopped", unfinished: "stopped"};
@@ -21,7 +22,7 @@ class EvaluationsView {
     this.list = h("div", {}, loading());
     this.again = () => this.begin();
     api.connection.addEventListener("online", this.again);
-    container.append(h("h1", {}, "Evaluations"), this.form, this.list);
+    container.append(h("h1", {}, t("Evaluations")), this.form, this.list);
     this.begin();
   }
 
@@ -36,7 +37,7 @@ class EvaluationsView {
       const [collections, endpoints] = await Promise.all([api.collections(), api.endpoints()]);
       const evaluations = await this.load();
       if (this.closed || this.form.firstChild) return; // keep a half-filled form when the server comes back
-      replace(this.form, collections.length > 0 && fold("new evaluation", "Start an evaluation",
+      replace(this.form, collections.length > 0 && fold("new evaluation", t("Start an evaluation"),
         () => evaluationForm(collections, endpoints), !evaluations.length));
     });
   }
@@ -52,8 +53,8 @@ class EvaluationsView {
 
   draw(evaluations, jobs) {
     if (!evaluations.length) {
-      this.list.replaceChildren(empty("No evaluations yet",
-        "Ask a set of questions with known answers, and see how many Candor answers correctly."));
+      this.list.replaceChildren(empty(t("No evaluations yet"),
+        t("Ask a set of questions with known answers, and see how many Candor answers correctly.")));
       return;
     }
     replace(this.list, h("ul", {class: "runs evaluations"}, evaluations.map((each) => row(each, jobOf(each, jobs)))));
@@ -77,7 +78,7 @@ export function jobOf({id}, jobs) {
 /** The state of an evaluation as a badge. */
 export function stateOf(evaluation, job) {
   const state = job?.status ?? evaluation.state;
-  return h("span", {class: `badge is-${TONES[state] ?? state}`}, state);
+  return h("span", {class: `badge is-${TONES[state] ?? state}`}, term(state));
 }
 
 /** The configuration of an evaluation in a few words. */
@@ -90,10 +91,10 @@ function row(evaluation, job) {
   const {id, set_name: name, configuration, collection, questions, right} = evaluation;
   return h("li", {},
     h("a", {href: `#/evaluations/${encodeURIComponent(id)}`, "data-key": id},
-      h("span", {class: "glance"}, right === null ? "–" : `${Math.round(right * 100)} %`, h("span", {class: "note"}, "right")),
+      h("span", {class: "glance"}, right === null ? "–" : `${Math.round(right * 100)} %`, h("span", {class: "note"}, t("right"))),
       h("span", {},
         h("span", {class: "question"}, `${name}: ${configuration.label}`),
         h("span", {class: "facts"}, stateOf(evaluation, job),
-          h("span", {}, evaluation.asked < questions ? `${evaluation.asked} of ${plural(questions, "question")}` : plural(questions, "question")),
+          h("span", {}, evaluation.asked < questions ? n(questions, "{part} of {count} question", "{part} of {count} questions", {part: evaluation.asked}) : plural(questions, "question")),
           h("span", {}, collection), configurationOf(evaluation), h("time", {datetime: evaluation.started_at}, formatTime(evaluation.started_at))))));
 }

@@ -5,11 +5,12 @@ import {failure, fold, h, loading, replace} from "../lib/dom.js";
 import {confirmButton, field, textarea, tryAction} from "../parts/forms.js";
 import {owner} from "../lib/session.js";
 import {formatTime} from "../lib/format.js";
+import {t} from "../lib/i18n.js";
 import {exportButton, importForm, planForm, planView} from "../parts/plans.js";
 
 const KINDS = [
-  ["preference", "Preferences", "The planner reads them for all your questions. Only you can see them.", "Answer in German."],
-  ["how_to", "How-to notes", "Shared notes on how to research questions. For a question, the planner and the agents with memory read the notes on similar questions.", "Operating temperatures are in the data sheets."],
+  ["preference", t("Preferences"), t("The planner reads them for all your questions. Only you can see them."), t("Answer in German.")],
+  ["how_to", t("How-to notes"), t("Shared notes on how to research questions. For a question, the planner and the agents with memory read the notes on similar questions."), t("Operating temperatures are in the data sheets.")],
 ];
 
 export function showMemory(container) {
@@ -22,7 +23,7 @@ class MemoryView {
     this.closed = false; this.entries = []; this.plans = [];
     this.errorBox = h("div", {});
     this.body = h("div", {}, loading());
-    container.append(h("h1", {}, "Memory"), this.errorBox, this.body);
+    container.append(h("h1", {}, t("Memory")), this.errorBox, this.body);
     this.load();
   }
 
@@ -52,14 +53,14 @@ class MemoryView {
     return h("section", {"aria-label": title}, h("h2", {}, title), h("p", {class: "note"}, about),
       h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
         h("div", {class: "line"}, h("span", {class: "text"}, entry.text), editable && h("span", {class: "end"}, this.deleteButton(entry))),
-        editable && fold(`edit ${entry.id}`, "Edit", () => noteForm(entry.text, "Save", (text) => this.change(() => api.editMemory(entry.id, text))))))),
-      editable && fold(`new ${kind}`, "New entry", () => noteForm("", "Add", (text) => this.change(() => api.addMemory(kind, text)), example)));
+        editable && fold(`edit ${entry.id}`, t("Edit"), () => noteForm(entry.text, t("Save"), (text) => this.change(() => api.editMemory(entry.id, text))))))),
+      editable && fold(`new ${kind}`, t("New entry"), () => noteForm("", t("Add"), (text) => this.change(() => api.addMemory(kind, text)), example)));
   }
 
   conversations() {
     const sessions = Map.groupBy(this.entries.filter((entry) => entry.kind === "conversation"), (entry) => entry.session);
-    return sessions.size > 0 && h("section", {"aria-label": "Conversations"}, h("h2", {}, "Conversations"),
-      h("p", {class: "note"}, "Questions and answers of each conversation. Only you can see them."),
+    return sessions.size > 0 && h("section", {"aria-label": t("Conversations")}, h("h2", {}, t("Conversations")),
+      h("p", {class: "note"}, t("Questions and answers of each conversation. Only you can see them.")),
       [...sessions].map(([session, entries]) => fold(`session ${session}`, `${formatTime(entries.at(-1).changed_at)}: ${entries[0].text}`, () =>
         h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
           h("div", {class: "line"}, h("strong", {}, entry.text), h("span", {class: "end"}, this.deleteButton(entry))), h("p", {class: "text"}, entry.answer)))))));
@@ -67,28 +68,28 @@ class MemoryView {
 
   toolUses() {
     const entries = this.entries.filter((entry) => entry.kind === "tool_use");
-    return entries.length > 0 && h("section", {"aria-label": "Tool use"}, h("h2", {}, "Tool use"),
-      h("p", {class: "note"}, "Tool calls that led to answers. For a question, the agents with memory read the calls for similar questions."),
+    return entries.length > 0 && h("section", {"aria-label": t("Tool use")}, h("h2", {}, t("Tool use")),
+      h("p", {class: "note"}, t("Tool calls that led to answers. For a question, the agents with memory read the calls for similar questions.")),
       h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
         h("div", {class: "line"}, h("strong", {}, entry.answer), h("span", {class: "end"}, this.deleteButton(entry))), h("p", {class: "text"}, entry.text)))));
   }
 
   saved() {
-    return h("section", {"aria-label": "Plans"}, h("h2", {}, "Plans"),
-      h("p", {class: "note"}, "Templates for questions. Choose a saved plan as the mode of a question."),
+    return h("section", {"aria-label": t("Plans")}, h("h2", {}, t("Plans")),
+      h("p", {class: "note"}, t("Templates for questions. Choose a saved plan as the mode of a question.")),
       this.plans.length ? h("ul", {class: "cards"}, this.plans.map((example) => h("li", {}, this.plan(example))))
-        : h("p", {class: "note"}, "No saved plans. You can save a plan on the page of its run."),
-      owner() && fold("import plan", "Import a plan", () => importForm((act) => this.change(act))));
+        : h("p", {class: "note"}, t("No saved plans. You can save a plan on the page of its run.")),
+      owner() && fold("import plan", t("Import a plan"), () => importForm((act) => this.change(act))));
   }
 
   plan(example) {
     const {name, plan} = example;
     return [
       h("div", {class: "line"}, h("strong", {}, name), h("span", {class: "end"}, exportButton(name, this.errorBox),
-        owner() && confirmButton("Delete", `delete plan ${name}`, () => this.change(() => api.removePlan(name))))),
+        owner() && confirmButton(t("Delete"), `delete plan ${name}`, () => this.change(() => api.removePlan(name))))),
       h("p", {class: "note"}, example.question),
-      fold(`plan ${name}`, "Steps", () => planView(plan)),
-      owner() && fold(`edit plan ${name}`, "Edit", () => planForm(example, "Save", async (content) => {
+      fold(`plan ${name}`, t("Steps"), () => planView(plan)),
+      owner() && fold(`edit plan ${name}`, t("Edit"), () => planForm(example, t("Save"), async (content) => {
         await api.editPlan(name, content);
         await this.load();
       })),
@@ -96,7 +97,7 @@ class MemoryView {
   }
 
   deleteButton(entry) {
-    return confirmButton("Delete", `delete ${entry.id}`, () => this.change(() => api.removeMemory(entry.id)));
+    return confirmButton(t("Delete"), `delete ${entry.id}`, () => this.change(() => api.removeMemory(entry.id)));
   }
 }
 
@@ -104,6 +105,6 @@ function noteForm(text, label, save, example = "") {
   const form = h("form", {class: "card", on: {submit: (event) => {
     event.preventDefault();
     save(new FormData(form).get("text"));
-  }}}, field("Text", textarea("text", text, 2, {required: true, placeholder: example})), h("button", {type: "submit", class: "main"}, label));
+  }}}, field(t("Text"), textarea("text", text, 2, {required: true, placeholder: example})), h("button", {type: "submit", class: "main"}, label));
   return form;
 }

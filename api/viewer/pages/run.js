@@ -4,15 +4,14 @@ import {answerView} from "../parts/answer/answer.js";
 import {openQuote} from "../parts/answer/evidence.js";
 import {Approvals} from "../parts/run/approvals.js";
 import * as api from "../lib/api.js";
-import {badge, failure, h, loading, replace} from "../lib/dom.js";
+import {failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
-import {inWords} from "../parts/filters.js";
 import {runExport} from "../parts/run/export-run.js";
 import {EventList} from "../parts/run/event-list.js";
 import {filesOf} from "../parts/run/files.js";
-import {changesOf} from "../parts/run/fork.js";
-import {foundButton, updateFound} from "../parts/run/found.js";
+import {updateFound} from "../parts/run/found.js";
 import {graph} from "../parts/run/graph.js";
+import {head} from "../parts/run/head.js";
 import {LiveRun} from "../lib/live.js";
 import {closePanel, openPanel, panel, panelShows, updatePanel} from "../parts/panel.js";
 import {replayer} from "../parts/run/replay.js";
@@ -27,7 +26,8 @@ import {timeline} from "../parts/run/timeline.js";
 import {whyFold} from "../parts/run/why.js";
 import {waiting} from "../parts/run/waiting.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
-import {costOf, formatTime, plural, seconds, shorten, tokens} from "../lib/format.js";
+import {formatTime, shorten} from "../lib/format.js";
+import {phrase, t} from "../lib/i18n.js";
 
 /** Show the run; with `stepKey` or `number`, open that step, or that quote of the answer. */
 export function showRun(container, runId, stepKey, number) {
@@ -39,7 +39,7 @@ class RunView {
   constructor(container, runId, stepKey, number) {
     this.runId = runId; this.stepKey = stepKey; this.number = number; this.changed = "";
     this.answered = null; this.scrolledTo = "";
-    this.head = h("div", {}, h("h1", {class: "hidden"}, "Run"), loading("Loading the run"));
+    this.head = h("div", {}, h("h1", {class: "hidden"}, t("Run")), loading(t("Loading the run")));
     this.answer = h("div", {});
     this.plans = h("div", {class: "screen-only"});
     this.times = h("div", {});
@@ -48,8 +48,8 @@ class RunView {
     this.list = new EventList(this.live, (event) => this.openEvent(event), panel);
     this.thread = new Thread(runId, "runs");
     this.body = h("div", {hidden: true}, this.answer, this.thread.after, this.plans,
-      h("section", {class: "screen-only"}, h("h2", {}, "Timeline"), this.times),
-      h("section", {class: "screen-only"}, h("h2", {}, "Events"), this.list.element));
+      h("section", {class: "screen-only"}, h("h2", {}, t("Timeline")), this.times),
+      h("section", {class: "screen-only"}, h("h2", {}, t("Events")), this.list.element));
     this.approvals = new Approvals(this.live);
     this.replayer = replayer(runId, (step) => `${this.base}/steps/${encodeURIComponent(step)}`);
     container.append(this.thread.before, this.head, this.errorBox, this.approvals.element, this.body);
@@ -93,7 +93,7 @@ class RunView {
     const known = live.summary || live.model.started;
     this.errorBox.replaceChildren(...(live.error && !(live.error instanceof Unreachable && known) ? [failure(live.error)] : []));
     if (!known) {
-      if (live.error) this.head.replaceChildren(h("h1", {}, "Run"));
+      if (live.error) this.head.replaceChildren(h("h1", {}, t("Run")));
       return;
     }
     this.body.hidden = false;
@@ -108,7 +108,7 @@ class RunView {
       this.drawQuote();
     }
     replace(this.plans, this.attempts());
-    replace(this.times, live.model.events.length ? timeline(live.model, Date.now(), live.over, this.href, this.openNumber) : h("p", {class: "note"}, "No events yet."));
+    replace(this.times, live.model.events.length ? timeline(live.model, Date.now(), live.over, this.href, this.openNumber) : h("p", {class: "note"}, t("No events yet.")));
     this.list.update();
     this.drawStep();
   }
@@ -118,24 +118,24 @@ class RunView {
     const ended = (attempt) => over || attempt.number < model.attempts.length;
     return [
       this.live.status === "interrupted"
-        ? h("p", {class: "note"}, "The process of this run was killed. ", h("code", {}, `candor runs resume ${this.runId}`), " continues it.")
+        ? h("p", {class: "note"}, phrase("The process of this run was killed. {command} continues it.", {command: h("code", {}, `candor runs resume ${this.runId}`)}))
         : waiting(this.live),
-      model.resumed.length > 0 && h("p", {class: "note"}, `The service was restarted during this run (${model.resumed.map((time) => formatTime(time)).join(", ")}). The run resumed; finished work was read from its journal.`),
+      model.resumed.length > 0 && h("p", {class: "note"}, t("The service was restarted during this run ({resumed}). The run resumed; finished work was read from its journal.", {resumed: model.resumed.map((time) => formatTime(time)).join(", ")})),
       model.attempts.length > 1 && revisions(model, over, this.href),
       model.attempts.map((attempt) => attempt.plan && h("section", {class: "attempt"},
-        h("h2", {}, model.attempts.length > 1 ? `Plan, attempt ${attempt.number}` : "Plan"),
+        h("h2", {}, model.attempts.length > 1 ? t("Plan, attempt {number}", {number: attempt.number}) : t("Plan")),
         h("p", {class: "text"}, attempt.plan.goal),
-        attempt.number === 1 && model.planned && h("p", {class: "note"}, `${model.planned.understanding.domain ? `${model.planned.understanding.domain} · ` : ""}Mode ${attempt.plan.mode}${model.planned.mode_reason ? `: ${model.planned.mode_reason}` : ""}`),
-        attempt.diagnosis && h("p", {class: "text"}, h("strong", {}, "Revised because: "), attempt.diagnosis),
+        attempt.number === 1 && model.planned && h("p", {class: "note"}, [model.planned.understanding.domain && `${model.planned.understanding.domain} · `, t("Mode {mode}", {mode: attempt.plan.mode}), model.planned.mode_reason && `: ${model.planned.mode_reason}`]),
+        attempt.diagnosis && h("p", {class: "text"}, h("strong", {}, `${t("Revised because:")} `), attempt.diagnosis),
         h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
         attempt.outcome && h("p", {class: "note"}, attempt.outcome.line))),
-      model.panel.faults.length > 0 && h("p", {class: "note"}, `Rejected plan: ${model.panel.faults.join(" ")}`),
-      model.declined && model.finished?.reason !== model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
+      model.panel.faults.length > 0 && h("p", {class: "note"}, t("Rejected plan: {faults}", {faults: model.panel.faults.join(" ")})),
+      model.declined && model.finished?.reason !== model.declined && h("p", {class: "note"}, t("No further plan: {declined}", {declined: model.declined})),
       model.votes.map(vote),
       over && model.started && this.replayer,
       over && owner() && model.planned && planSaver(this.runId),
       over && runExport(this.runId),
-      over && may("admin", this.live.collection) && h("p", {}, confirmButton("Delete this run", "delete run", () => this.remove(), `Its question, answer and steps are in no list. ${TO_BIN}`)),
+      over && may("admin", this.live.collection) && h("p", {}, confirmButton(t("Delete this run"), "delete run", () => this.remove(), t("Its question, answer and steps are in no list. {bin}", {bin: TO_BIN}))),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
     ];
   }
@@ -157,7 +157,7 @@ class RunView {
     this.changed = mark;
     const content = step
       ? stepView(this.live, step, this.live.over || step.attempt < this.live.model.attempts.length, this.href)
-      : h("p", {class: "note"}, "Step not found.");
+      : h("p", {class: "note"}, t("Step not found."));
     if (panelShows(name)) updatePanel(name, content);
     else openPanel({name, title: step?.id ?? this.stepKey, content, closed: () => this.leaveStep(name)});
     this.scrollTo(step);
@@ -187,46 +187,7 @@ class RunView {
     const go = (by) => list.go(by);
     openPanel({
       name: `event ${event.number}`, title: shorten(event.title, 80), key: pagerKeys(go),
-      content: [list.at >= 0 && pagerBar("event", list.at, list.found.length, go), eventView(this.live, event, step && this.href(step))],
+      content: [list.at >= 0 && pagerBar(t("event"), list.at, list.found.length, go), eventView(this.live, event, step && this.href(step))],
     });
   }
-}
-
-/** The question and the status of its run. */
-export function head(live) {
-  const {model} = live;
-  const changed = model.started?.request.fork && changesOf(model.started.request.fork);
-  const took = model.began && (model.ended ?? Date.now()) - model.began;
-  return [
-    h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question),
-      live.over ? h("a", {class: "again", href: `#/again/${encodeURIComponent(live.id)}`, "data-key": "again"}, "Ask again …") : stopButton(live)),
-    model.completed && model.completed.question !== live.question && h("p", {class: "note"}, "Understood from the conversation as: ", completion(model.completed)),
-    live.summary?.forked_from && h("p", {class: "note"}, "Forked from ", h("a", {href: `#/runs/${encodeURIComponent(live.summary.forked_from)}`}, live.summary.forked_from),
-      ` at the step ${live.summary.forked_at}${changed ? `: ${changed}` : ""}. `,
-      live.over && h("a", {href: `#/compare/${encodeURIComponent(live.summary.forked_from)}/${encodeURIComponent(live.id)}`}, "Compare both")),
-    h("p", {class: "facts"}, badge(live.status),
-      live.collection && h("span", {}, live.collection),
-      model.started?.request.filter && h("span", {}, inWords(model.started.request.filter)),
-      live.summary && [h("span", {}, live.summary.model), h("span", {}, formatTime(live.summary.started_at))],
-      took && h("span", {}, seconds(took / 1000)),
-      model.usage.model_calls > 0 && [h("span", {}, plural(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))],
-      foundButton(live)),
-  ];
-}
-
-function stopButton(live) {
-  return h("button", {type: "button", class: "quiet stop", "data-key": "stop", on: {click: async ({currentTarget}) => {
-    currentTarget.disabled = true;
-    try {
-      await api.cancel(live.id);
-    } catch (error) {
-      live.failed(error);
-    }
-  }}}, "Cancel");
-}
-
-/** The completed question, with the words marked that the person did not write. */
-function completion({question, added = []}) {
-  const words = new Set(added);
-  return h("q", {}, question.split(/([\p{L}\p{N}]+)/u).map((part) => words.has(part) ? h("mark", {class: "added", title: "From the conversation"}, part) : part));
 }

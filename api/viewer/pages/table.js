@@ -3,6 +3,7 @@
 import * as api from "../lib/api.js";
 import {badge, fold, h, replace} from "../lib/dom.js";
 import {plural} from "../lib/format.js";
+import {n, number, t} from "../lib/i18n.js";
 import {saveFile} from "../lib/save-file.js";
 import {may} from "../lib/session.js";
 import {modelOptions} from "../parts/agent-forms.js";
@@ -42,7 +43,7 @@ class TableView {
     this.work = h("div", {});
     this.errorBox = h("div", {});
     this.body = h("div", {});
-    this.elements = [h("p", {class: "note"}, h("a", {href: "#/tables"}, "Tables")), h("h1", {}, name), this.errorBox, this.body];
+    this.elements = [h("p", {class: "note"}, h("a", {href: "#/tables"}, t("Tables"))), h("h1", {}, name), this.errorBox, this.body];
     this.draw(data, endpoints);
   }
 
@@ -68,16 +69,16 @@ class TableView {
       save: write ? (row, column, value) => this.save(row, column, value) : null,
     });
     this.model = endpoints.length > 1 ? choice("model", modelOptions(endpoints)) : null;
-    this.model?.setAttribute("aria-label", "Model");
-    const find = h("input", {type: "search", placeholder: "Find rows", "aria-label": "Find rows", "data-slash": true, on: {input: () => this.grid.filter(find.value)}});
+    this.model?.setAttribute("aria-label", t("Model"));
+    const find = h("input", {type: "search", placeholder: t("Find rows"), "aria-label": t("Find rows"), "data-slash": true, on: {input: () => this.grid.filter(find.value)}});
     this.body.replaceChildren(...[
       this.facts, this.work,
       h("div", {class: "find"}, find, this.fillBar, this.model,
-        h("span", {class: "export"}, h("span", {class: "note"}, "Save as"), FORMATS.map(([format, label]) => h("button", {type: "button", class: "quiet", on: {click: () => this.act(async () => saveFile(await api.exportTable(this.name, format)))}}, label))),
-        write && confirmButton("Delete table", "delete", () => this.act(async () => {
+        h("span", {class: "export"}, h("span", {class: "note"}, t("Save as")), FORMATS.map(([format, label]) => h("button", {type: "button", class: "quiet", on: {click: () => this.act(async () => saveFile(await api.exportTable(this.name, format)))}}, label))),
+        write && confirmButton(t("Delete table"), "delete", () => this.act(async () => {
           await api.removeTable(this.name);
           location.hash = "#/tables";
-        }), `Deletes the table “${this.name}” with all its cells. The documents stay. ${TO_BIN}`)),
+        }), t("Deletes the table “{name}” with all its cells. The documents stay. {bin}", {name: this.name, bin: TO_BIN}))),
       this.grid.element,
       write && this.newColumns(endpoints),
     ].filter(Boolean));
@@ -87,7 +88,7 @@ class TableView {
   }
 
   newColumns(endpoints) {
-    return fold("columns", "Add columns", () => {
+    return fold("columns", t("Add columns"), () => {
       const columns = columnFields();
       return h("form", {on: {submit: (event) => {
         event.preventDefault();
@@ -96,7 +97,7 @@ class TableView {
           this.draw(await api.table(this.name), endpoints);
           await this.offerFill();
         });
-      }}}, columns.element, h("p", {}, h("button", {type: "submit"}, "Add")));
+      }}}, columns.element, h("p", {}, h("button", {type: "submit"}, t("Add"))));
     });
   }
 
@@ -106,7 +107,7 @@ class TableView {
     const known = rows.flatMap((row) => table.columns.map((column) => row.cells[column.name]?.status ?? "open"));
     const count = (status) => known.filter((each) => each === status).length;
     replace(this.facts, [table.collection, table.filter && inWords(table.filter), `${plural(rows.length, "document")} × ${plural(table.columns.length, "column")}`,
-      ...[["found", "filled"], ["empty", "empty"], ["failed", "failed"], ["open", "not read yet"]].map(([status, words]) => count(status) > 0 && `${count(status).toLocaleString("en")} ${words}`)]
+      ...[["found", t("filled")], ["empty", t("empty")], ["failed", t("failed")], ["open", t("not read yet")]].map(([status, words]) => count(status) > 0 && `${number(count(status))} ${words}`)]
       .filter(Boolean).map((each) => h("span", {}, each)));
     if (this.selected?.shown) this.openAgain();
   }
@@ -138,9 +139,9 @@ class TableView {
     const {cells, calls, tokens} = await api.estimateFill(this.name);
     if (this.closed || this.watch) return;
     replace(this.fillBar, cells ? [
-      h("button", {type: "button", class: "main", "data-key": "fill", on: {click: () => this.act(() => this.fill({}))}}, `Fill ${plural(cells, "cell")}`),
-      h("span", {class: "note"}, `takes ${plural(calls, "model call")}, about ${plural(tokens, "token")}; cells of long documents that stay empty take one more call`)]
-      : h("span", {class: "note"}, "All cells have been read."));
+      h("button", {type: "button", class: "main", "data-key": "fill", on: {click: () => this.act(() => this.fill({}))}}, n(cells, "Fill {count} cell", "Fill {count} cells")),
+      h("span", {class: "note"}, t("takes {calls}, about {tokens}; cells of long documents that stay empty take one more call", {calls: plural(calls, "model call"), tokens: plural(tokens, "token")}))]
+      : h("span", {class: "note"}, t("All cells have been read.")));
   }
 
   async fill(wanted) {
@@ -164,10 +165,10 @@ class TableView {
     const {job} = this.watch;
     const done = job.result ?? job.progress;
     replace(this.work, h("div", {class: "job", role: "status"},
-      h("p", {class: "facts"}, badge(job.status), [job.waits_for, done && `${done.calls} of ${plural(done.of, "model call")}`, done && `${plural(done.found, "value")} found`, done?.failed > 0 && `${done.failed} failed`, done && plural(done.tokens, "token")]
+      h("p", {class: "facts"}, badge(job.status), [job.waits_for, done && n(done.of, "{part} of {count} model call", "{part} of {count} model calls", {part: done.calls}), done && n(done.found, "{count} value found", "{count} values found"), done?.failed > 0 && t("{failed} failed", {failed: done.failed}), done && plural(done.tokens, "token")]
         .filter(Boolean).map((each) => h("span", {}, each)),
-      isOpen(job) && h("button", {type: "button", class: "stop", "data-key": "stop", on: {click: () => this.act(() => api.cancelJob(job.id))}}, "Stop")),
-      isOpen(job) && h("progress", {max: done?.of || 1, value: done ? done.calls : null, "aria-label": "Model calls done"}),
+      isOpen(job) && h("button", {type: "button", class: "stop", "data-key": "stop", on: {click: () => this.act(() => api.cancelJob(job.id))}}, t("Stop"))),
+      isOpen(job) && h("progress", {max: done?.of || 1, value: done ? done.calls : null, "aria-label": t("Model calls done")}),
       job.error && h("p", {class: "fault"}, job.error)));
   }
 
@@ -185,8 +186,8 @@ class TableView {
     openCell(this.data.table, current, column, {
       still, closed: () => { selected.shown = false; },
       actions: [
-        this.grid.save && h("button", {type: "button", class: "quiet", on: {click: () => this.grid.editAt(row, column)}}, "Edit"),
-        !this.watch && h("button", {type: "button", class: "quiet", on: {click: () => this.act(() => this.fill(place))}}, "Read again"),
+        this.grid.save && h("button", {type: "button", class: "quiet", on: {click: () => this.grid.editAt(row, column)}}, t("Edit")),
+        !this.watch && h("button", {type: "button", class: "quiet", on: {click: () => this.act(() => this.fill(place))}}, t("Read again")),
       ],
     });
   }

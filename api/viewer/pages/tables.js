@@ -3,6 +3,7 @@
 import * as api from "../lib/api.js";
 import {empty, h} from "../lib/dom.js";
 import {formatTime, plural} from "../lib/format.js";
+import {t} from "../lib/i18n.js";
 import {collectionChoice} from "../parts/ask/collection.js";
 import {filterOption} from "../parts/ask/filter.js";
 import {inWords} from "../parts/filters.js";
@@ -11,11 +12,11 @@ import {showLoaded} from "../parts/loaded.js";
 import {columnFields} from "../parts/table/columns.js";
 
 export function showTables(container) {
-  return showLoaded(container, "Tables", () => Promise.all([api.tables(), api.collections()]), ([tables, collections]) => [
-    h("h1", {}, "Tables"),
-    h("p", {class: "note"}, "A table asks the same questions of many documents. Each cell has its value with the quotes that state it, or says why it is empty."),
-    tables.length ? h("ul", {class: "runs"}, tables.map(line)) : empty("No tables yet", collections.length ? "Create one below." : h("a", {href: "#/documents"}, "Add documents first")),
-    collections.length > 0 && h("details", {open: !tables.length}, h("summary", {}, "New table"), form(collections)),
+  return showLoaded(container, t("Tables"), () => Promise.all([api.tables(), api.collections()]), ([tables, collections]) => [
+    h("h1", {}, t("Tables")),
+    h("p", {class: "note"}, t("A table asks the same questions of many documents. Each cell has its value with the quotes that state it, or says why it is empty.")),
+    tables.length ? h("ul", {class: "runs"}, tables.map(line)) : empty(t("No tables yet"), collections.length ? t("Create one below.") : h("a", {href: "#/documents"}, t("Add documents first"))),
+    collections.length > 0 && h("details", {open: !tables.length}, h("summary", {}, t("New table")), form(collections)),
   ].filter(Boolean));
 }
 
@@ -26,7 +27,7 @@ function line({name, collection, columns, filter, created_at: created}) {
 
 function form(collections) {
   const errorBox = h("div", {});
-  const name = h("input", {name: "name", required: true, maxlength: 64, pattern: "[\\p{L}\\p{N}_][\\p{L}\\p{N}_.\\-]*", placeholder: "reports"});
+  const name = h("input", {name: "name", required: true, maxlength: 64, pattern: "[\\p{L}\\p{N}_][\\p{L}\\p{N}_.\\-]*", placeholder: t("reports")});
   const collection = collectionChoice(collections, () => {});
   const [columns, filter] = [columnFields(), filterOption()];
   return h("form", {class: "card", on: {submit: (event) => {
@@ -36,8 +37,8 @@ function form(collections) {
       location.hash = address(table.name);
     });
   }}},
-  field("Name", name, "Letters, digits, _ . and -"), collection.element, collection.several, collection.notice, filter.element, columns.element, errorBox,
-  h("p", {}, h("button", {type: "submit", class: "main"}, "Create")));
+  field(t("Name"), name, t("Letters, digits, _ . and -")), collection.element, collection.several, collection.notice, filter.element, columns.element, errorBox,
+  h("p", {}, h("button", {type: "submit", class: "main"}, t("Create"))));
 }
 
 function address(name) {

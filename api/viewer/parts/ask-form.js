@@ -7,6 +7,7 @@ import {chooseOptions, methodOption, optionFold, sourcesOption} from "./ask/opti
 import {Starters} from "./ask/starters.js";
 import {send} from "./ask/send.js";
 import {h} from "../lib/dom.js";
+import {t} from "../lib/i18n.js";
 
 let draft = ""; // the question of the next form
 
@@ -23,7 +24,7 @@ export function fillForm(request, collection) {
 export function askForm(collections, endpoints, plans, defaults) {
   const question = h("textarea", {
     id: "question", name: "question", rows: 3, required: true, "data-slash": true,
-    placeholder: "What do you want to know from your documents?",
+    placeholder: t("What do you want to know from your documents?"),
     on: {keydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit()},
   });
   const starters = new Starters((suggested) => {
@@ -37,14 +38,14 @@ export function askForm(collections, endpoints, plans, defaults) {
   options.element.open = draft !== ""; // a question is asked again to change its options
   draft = "";
   const errorBox = h("div", {});
-  const submit = h("button", {type: "submit", class: "main"}, "Ask");
+  const submit = h("button", {type: "submit", class: "main"}, t("Ask"));
   const form = h("form", {class: "ask", on: {submit: (event) => {
     event.preventDefault();
     const asked = collection.value();
     keepCollection(asked);
     send(() => ({collection: asked, question: question.value, ...options.values(), ...passages.values(), ...filter.values()}), submit, errorBox);
   }}},
-  h("label", {for: "question", class: "hidden"}, "Question"), question,
+  h("label", {for: "question", class: "hidden"}, t("Question")), question,
   h("div", {class: "choices"}, collection.element, submit),
   collection.several, collection.notice, options.element, filter.element, passages.element, errorBox);
   starters.show(collection.chosen);

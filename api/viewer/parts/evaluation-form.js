@@ -6,8 +6,9 @@ import {h} from "../lib/dom.js";
 import {RequestError} from "../lib/errors.js";
 import {choice, field, tryAction} from "./forms.js";
 import {plural, shorten} from "../lib/format.js";
+import {phrase, t} from "../lib/i18n.js";
 
-const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
+const MODES = [["auto", t("Automatic")], ["fast", t("Fast: one search, one answer")], ["high", t("High: planned research")]];
 const NO_JUDGE = "none";
 const JUDGE = "model:"; // before the name of an endpoint, which is empty for the default one
 const PREVIEWED = 5; // questions shown after a file is chosen
@@ -15,7 +16,7 @@ const PREVIEWED = 5; // questions shown after a file is chosen
 export function evaluationForm(collections, endpoints) {
   const errorBox = h("div", {});
   const models = modelOptions(endpoints);
-  const submit = h("button", {type: "submit", class: "main", disabled: true}, "Start");
+  const submit = h("button", {type: "submit", class: "main", disabled: true}, t("Start"));
   let set = null;
   const chooser = questionFile((read) => {
     set = read;
@@ -32,13 +33,13 @@ export function evaluationForm(collections, endpoints) {
   }}},
   chooser,
   h("div", {class: "choices"},
-    field("Collection", choice("collection", collections.map(({name}) => [name, name]))),
-    field("Mode", choice("mode", MODES, "auto")),
-    models.length > 1 && field("Model", choice("endpoint", models)),
-    field("Samples", h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "default", title: "Number of answers to generate and vote on"})),
-    field("Judge", choice("judge", [[NO_JUDGE, "None: compare with the accepted answers"], ...models.map(([name, label]) => [JUDGE + name, label])], NO_JUDGE)),
-    field("Parallel", h("input", {name: "parallel", type: "number", min: 1, max: 256, value: 4, required: true, title: "Number of questions asked in parallel"})),
-    field("Label", h("input", {name: "label", maxlength: 60, placeholder: "the mode", title: "Name of this configuration"})),
+    field(t("Collection"), choice("collection", collections.map(({name}) => [name, name]))),
+    field(t("Mode"), choice("mode", MODES, "auto")),
+    models.length > 1 && field(t("Model"), choice("endpoint", models)),
+    field(t("Samples"), h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: t("default"), title: t("Number of answers to generate and vote on")})),
+    field(t("Judge"), choice("judge", [[NO_JUDGE, t("None: compare with the accepted answers")], ...models.map(([name, label]) => [JUDGE + name, label])], NO_JUDGE)),
+    field(t("Parallel"), h("input", {name: "parallel", type: "number", min: 1, max: 256, value: 4, required: true, title: t("Number of questions asked in parallel")})),
+    field(t("Label"), h("input", {name: "label", maxlength: 60, placeholder: t("the mode"), title: t("Name of this configuration")})),
     submit),
   errorBox);
   return form;
@@ -72,7 +73,7 @@ function questionFile(onChange) {
       onChange(set);
     });
   };
-  const input = h("input", {type: "file", accept: ".jsonl,.csv", hidden: true, "aria-label": "Question set", on: {change: () => {
+  const input = h("input", {type: "file", accept: ".jsonl,.csv", hidden: true, "aria-label": t("Question set"), on: {change: () => {
     if (input.files.length) load(input.files[0]);
     input.value = "";
   }}});
@@ -85,8 +86,8 @@ function questionFile(onChange) {
       if (event.dataTransfer.files.length) load(event.dataTransfer.files[0]);
     },
   }},
-  h("p", {}, "Drop a question set (.jsonl or .csv) here, or ", input, h("button", {type: "button", on: {click: () => input.click()}}, "Choose a file")),
-  h("p", {class: "note"}, "Required: question. Optional: accepted, type, gold, tags. ", h("code", {}, "candor eval init questions.csv"), " writes an example."),
+  h("p", {}, phrase("Drop a question set (.jsonl or .csv) here, or {choose}", {choose: h("button", {type: "button", on: {click: () => input.click()}}, t("Choose a file"))}), input),
+  h("p", {class: "note"}, phrase("Required: question. Optional: accepted, type, gold, tags. {command} writes an example.", {command: h("code", {}, "candor eval init questions.csv")})),
   state);
   return h("div", {}, zone, errorBox);
 }
@@ -96,7 +97,7 @@ async function textOf(file) {
   try {
     return new TextDecoder("utf-8", {fatal: true}).decode(bytes);
   } catch {
-    throw new RequestError(`${file.name} is not UTF-8 text.`, "Invalid file", "Save it as UTF-8 and choose it again.");
+    throw new RequestError(t("{name} is not UTF-8 text.", {name: file.name}), t("Invalid file"), t("Save it as UTF-8 and choose it again."));
   }
 }
 

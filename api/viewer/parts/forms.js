@@ -2,6 +2,7 @@
 
 import {failure, h} from "../lib/dom.js";
 import {RequestError} from "../lib/errors.js";
+import {phrase, t} from "../lib/i18n.js";
 
 /** A form field with a label and a hint. */
 export function field(label, input, note = "") {
@@ -34,7 +35,7 @@ export async function tryAction(errorBox, act) {
 
 /** The head of a column of buttons. */
 export function actionsHead() {
-  return h("th", {scope: "col", class: "actions"}, h("span", {class: "hidden"}, "Actions"));
+  return h("th", {scope: "col", class: "actions"}, h("span", {class: "hidden"}, t("Actions")));
 }
 
 /**
@@ -42,14 +43,14 @@ export function actionsHead() {
  * page. A double click confirms nothing: the dialog covers the button, and ignores the second press. With `name`, the
  * person has to write it.
  */
-export function confirmButton(label, key, act, consequence = "This cannot be undone.", name = "") {
+export function confirmButton(label, key, act, consequence = t("This cannot be undone."), name = "") {
   return h("button", {type: "button", class: "quiet", "data-key": key, on: {click: () => confirm(label, act, consequence, name)}}, label);
 }
 
-export const TO_BIN = "You can restore it from the bin until it is removed permanently.";
+export const TO_BIN = t("You can restore it from the bin until it is removed permanently.");
 
 function confirm(label, act, consequence, name) {
-  const written = name && h("input", {"aria-label": `Write ${name} to confirm`, autocomplete: "off", on: {input: () => { yes.disabled = written.value !== name; }}});
+  const written = name && h("input", {"aria-label": t("Write {name} to confirm", {name}), autocomplete: "off", on: {input: () => { yes.disabled = written.value !== name; }}});
   const close = () => dialog.remove();
   const confirmed = (event) => {
     if (event.detail > 1) return;
@@ -59,8 +60,8 @@ function confirm(label, act, consequence, name) {
   const yes = h("button", {type: "button", class: "danger", disabled: Boolean(name), on: {click: confirmed}}, label);
   const dialog = h("dialog", {"aria-label": `${label}?`, on: {close}},
     h("h2", {}, `${label}?`), h("p", {}, consequence),
-    name && h("p", {}, h("label", {}, "Write ", h("strong", {}, name), " to confirm: ", written)),
-    h("p", {class: "answers"}, h("button", {type: "button", autofocus: true, on: {click: close}}, "Cancel"), " ",
+    name && h("p", {}, h("label", {}, phrase("Write {name} to confirm:", {name: h("strong", {}, name)}), " ", written)),
+    h("p", {class: "answers"}, h("button", {type: "button", autofocus: true, on: {click: close}}, t("Cancel")), " ",
       yes));
   document.body.append(dialog);
   dialog.showModal();
@@ -70,7 +71,7 @@ function confirm(label, act, consequence, name) {
 export function secretView(title, note, secret) {
   const copy = navigator.clipboard && h("button", {type: "button", on: {click: async ({currentTarget}) => {
     await navigator.clipboard.writeText(secret);
-    currentTarget.textContent = "Copied";
-  }}}, "Copy");
+    currentTarget.textContent = t("Copied");
+  }}}, t("Copy"));
   return h("section", {class: "secret"}, h("strong", {}, title), h("p", {}, note), h("p", {class: "inline"}, h("code", {}, secret), copy));
 }

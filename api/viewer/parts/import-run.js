@@ -3,6 +3,7 @@
 import * as api from "../lib/api.js";
 import {h} from "../lib/dom.js";
 import {tryAction} from "./forms.js";
+import {t} from "../lib/i18n.js";
 
 /** Return the button. `errorBox` shows why a file was refused. */
 export function importButton(errorBox) {
@@ -14,10 +15,10 @@ export function importButton(errorBox) {
     });
     button.disabled = false;
   };
-  const input = h("input", {type: "file", accept: ".candor", hidden: true, "aria-label": "File of a run", on: {change: () => {
+  const input = h("input", {type: "file", accept: ".candor", hidden: true, "aria-label": t("File of a run"), on: {change: () => {
     if (input.files.length) load(input.files[0]);
     input.value = "";
   }}});
-  const button = h("button", {type: "button", class: "quiet", on: {click: () => input.click()}}, "Import a run");
+  const button = h("button", {type: "button", class: "quiet", on: {click: () => input.click()}}, t("Import a run"));
   return [input, button];
 }

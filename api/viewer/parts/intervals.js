@@ -1,6 +1,8 @@
 /* Figures with confidence intervals: as numbers, and drawn as a dot on a line. */
 
 import {h, svg} from "../lib/dom.js";
+import {decimal} from "../lib/format.js";
+import {number, t} from "../lib/i18n.js";
 
 const WHOLE = 100; // larger values are shown without decimals
 const MINUS = "−";
@@ -11,9 +13,9 @@ export const isShare = (meaning) => !meaning?.unit;
 /** Format a value: shares with three decimals, others with three significant digits. */
 export function formatValue(value, meaning, signed = false) {
   const size = Math.abs(value);
-  const digits = isShare(meaning) ? size.toFixed(3)
-    : size >= WHOLE ? Math.round(size).toLocaleString("en")
-      : Number(size.toPrecision(3)).toLocaleString("en", {maximumFractionDigits: 6});
+  const digits = isShare(meaning) ? decimal(size, 3)
+    : size >= WHOLE ? number(Math.round(size))
+      : number(size.toPrecision(3), {maximumFractionDigits: 6});
   const sign = value < 0 ? MINUS : signed && value > 0 ? "+" : "";
   return `${sign}${digits}`;
 }
@@ -21,7 +23,8 @@ export function formatValue(value, meaning, signed = false) {
 /** Format an interval; a dash if there is only one question. */
 export function bounds({low, high, clusters}, meaning, signed = false) {
   if (clusters < 2 && low === high) return "–";
-  return `${formatValue(low, meaning, signed)} to ${formatValue(high, meaning, signed)}${meaning?.unit ? ` ${meaning.unit}` : ""}`;
+  const range = t("{low} to {high}", {low: formatValue(low, meaning, signed), high: formatValue(high, meaning, signed)});
+  return `${range}${meaning?.unit ? ` ${meaning.unit}` : ""}`;
 }
 
 /** Draw the mean of a share on a line from 0 to 1. */
@@ -60,7 +63,7 @@ export function figureName(name, meaning) {
 /** The head of a table with numeric columns, except for the interval. */
 export function figureHead(first, ...names) {
   return h("thead", {}, h("tr", {}, h("th", {scope: "col"}, first),
-    names.map((name) => h("th", {scope: "col", class: name.includes("interval") ? "" : "number"}, name))));
+    names.map((name) => h("th", {scope: "col", class: name === t("95 % interval") ? "" : "number"}, name))));
 }
 
 /** Return the names of figures, shares first. */
@@ -72,7 +75,7 @@ export function inOrder(figures, meanings) {
 /** A table of means with intervals; shares are also drawn. */
 export function figureTable(figures, meanings) {
   return h("div", {class: "wide"}, h("table", {class: "figures"},
-    figureHead("Figure", "Mean", "95 % interval", "Questions"),
+    figureHead(t("Figure"), t("Mean"), t("95 % interval"), t("Questions")),
     h("tbody", {}, inOrder(figures, meanings).map((name) => {
       const meaning = meanings[name];
       const interval = figures[name];

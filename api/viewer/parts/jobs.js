@@ -3,7 +3,8 @@
 import * as api from "../lib/api.js";
 import {badge, h} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
-import {plural, seconds, shorten} from "../lib/format.js";
+import {seconds, shorten} from "../lib/format.js";
+import {n, number, t, term} from "../lib/i18n.js";
 
 const POLL_MS = 700;
 const OPEN = ["waiting", "running"];
@@ -48,23 +49,24 @@ export function ingestLine(job, stop) {
   const share = progress?.files_total ? progress.files_done / progress.files_total : 0;
   return h("div", {class: "job", role: "status"},
     h("p", {class: "facts"}, badge(job.status), h("span", {}, describe(job)),
-      progress?.failed > 0 && isOpen(job) && h("span", {class: "fault"}, `${progress.failed.toLocaleString("en")} failed`),
+      progress?.failed > 0 && isOpen(job) && h("span", {class: "fault"}, t("{failed} failed", {failed: number(progress.failed)})),
       progress && h("span", {}, seconds(progress.seconds)),
-      isOpen(job) && h("button", {type: "button", class: "quiet", "data-key": `stop ${job.id}`, on: {click: stop}}, "Cancel")),
-    isOpen(job) && h("progress", {max: 1, value: progress ? share : null, "aria-label": "Files done"}),
+      isOpen(job) && h("button", {type: "button", class: "quiet", "data-key": `stop ${job.id}`, on: {click: stop}}, t("Cancel"))),
+    isOpen(job) && h("progress", {max: 1, value: progress ? share : null, "aria-label": t("Files done")}),
     job.error && h("p", {class: "fault"}, job.error),
     [...(result?.notices ?? []), result?.search_note].filter(Boolean).map((notice) => h("p", {class: "note"}, notice)),
-    result?.left_out?.length > 0 && h("details", {"data-key": `left out ${job.id}`}, h("summary", {}, `${plural(result.left_out.length, "file")} left out`),
+    result?.left_out?.length > 0 && h("details", {"data-key": `left out ${job.id}`}, h("summary", {}, n(result.left_out.length, "{count} file left out", "{count} files left out")),
       h("ul", {}, result.left_out.map((each) => h("li", {}, `${each.path}: ${each.reason}`)))));
 }
 
 function describe({status, progress, result, waits_for}) {
   if (status === "done" && result) {
-    return [plural(result.indexed, "document"), "indexed", result.warned?.length > 0 && `(${result.warned.length.toLocaleString("en")} with warnings)`, result.unchanged > 0 && `· ${result.unchanged.toLocaleString("en")} unchanged`,
-      result.restored > 0 && `· ${result.restored.toLocaleString("en")} restored`,
-      result.failed?.length > 0 && `· ${result.failed.length.toLocaleString("en")} failed`].filter(Boolean).join(" ");
+    const indexed = [n(result.indexed, "{count} document indexed", "{count} documents indexed"), result.warned?.length > 0 && t("({count} with warnings)", {count: number(result.warned.length)})];
+    return [indexed.filter(Boolean).join(" "), result.unchanged > 0 && t("{unchanged} unchanged", {unchanged: number(result.unchanged)}),
+      result.restored > 0 && t("{restored} restored", {restored: number(result.restored)}),
+      result.failed?.length > 0 && t("{failed} failed", {failed: number(result.failed.length)})].filter(Boolean).join(" · ");
   }
   if (waits_for) return waits_for;
-  if (!progress) return status === "waiting" ? "queued" : "";
-  return `${progress.files_done.toLocaleString("en")} of ${plural(progress.files_total, "file")} · ${progress.stage} ${shorten(progress.name, 60)}`;
+  if (!progress) return status === "waiting" ? t("queued") : "";
+  return `${n(progress.files_total, "{part} of {count} file", "{part} of {count} files", {part: number(progress.files_done)})} · ${term(progress.stage)} ${shorten(progress.name, 60)}`;
 }

@@ -4,12 +4,13 @@ import * as api from "../lib/api.js";
 import {badge, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError} from "../lib/errors.js";
 import {plural} from "../lib/format.js";
+import {n, t} from "../lib/i18n.js";
 import {choice, field} from "./forms.js";
 
 const PROVIDERS = {
-  llm: [["ollama", "Ollama"], ["openai", "OpenAI-compatible endpoint"], ["local", "GGUF file, loaded by Candor"]],
-  embedding: [["local", "computed by Candor"], ["ollama", "Ollama"], ["openai", "OpenAI-compatible endpoint"]],
-  rerank: [["none", "none"], ["local", "computed by Candor"], ["endpoint", "endpoint with /rerank"]],
+  llm: [["ollama", "Ollama"], ["openai", t("OpenAI-compatible endpoint")], ["local", t("GGUF file, loaded by Candor")]],
+  embedding: [["local", t("computed by Candor")], ["ollama", "Ollama"], ["openai", t("OpenAI-compatible endpoint")]],
+  rerank: [["none", t("none")], ["local", t("computed by Candor")], ["endpoint", t("endpoint with /rerank")]],
 };
 const ADDRESSES = {ollama: "http://127.0.0.1:11434", openai: "https://api.openai.com/v1", endpoint: "http://127.0.0.1:8080/v1"};
 const GB = 1e9;
@@ -23,22 +24,22 @@ export function modelForm(table, now, saved) {
   provider.disabled = "provider" in now.fixed;
   provider.addEventListener("change", () => { address.value = provider.value === now.provider ? now.base_url : ""; });
   const address = h("input", {name: "base_url", type: "url", value: now.base_url, ...fixed("base_url")});
-  const key = h("input", {name: "api_key", type: "password", autocomplete: "off", placeholder: now.has_key ? "stored; not shown" : "none", ...fixed("api_key")});
+  const key = h("input", {name: "api_key", type: "password", autocomplete: "off", placeholder: now.has_key ? t("stored; not shown") : t("none"), ...fixed("api_key")});
   const model = h("input", {name: "model", required: true, value: now.model, list: names.id, ...fixed("model")});
   const size = table === "llm" && h("input", {name: "context_window", type: "number", min: 512, value: now.context_window, ...fixed("context_window")});
-  const endpoint = h("div", {class: "choices"}, field("Address", address), field("API key", key));
-  const fetching = h("button", {type: "button", on: {click: () => run(pull)}}, "Fetch it with Ollama");
-  const listing = h("button", {type: "button", on: {click: () => run(list)}}, "List models");
-  const named = field(table === "llm" ? "Model" : "Name", model);
-  const tokens = size && field("Context window, in tokens", size);
+  const endpoint = h("div", {class: "choices"}, field(t("Address"), address), field(t("API key"), key));
+  const fetching = h("button", {type: "button", on: {click: () => run(pull)}}, t("Fetch it with Ollama"));
+  const listing = h("button", {type: "button", on: {click: () => run(list)}}, t("List models"));
+  const named = field(table === "llm" ? t("Model") : t("Name"), model);
+  const tokens = size && field(t("Context window, in tokens"), size);
   const form = h("form", {class: "card", on: {change: show, submit: (event) => {
     event.preventDefault();
     run(async () => saved(await api.chooseModel(table, wanted())));
   }}},
-  h("div", {class: "choices"}, field("Provider", provider), named, tokens, names), endpoint,
-  Object.keys(now.fixed).length > 0 && h("p", {class: "note"}, `Set elsewhere, so not changed here: ${Object.entries(now.fixed).map(([name, source]) => `${name} by ${source}`).join(", ")}.`),
+  h("div", {class: "choices"}, field(t("Provider"), provider), named, tokens, names), endpoint,
+  Object.keys(now.fixed).length > 0 && h("p", {class: "note"}, t("Set elsewhere, so not changed here: {fixed}.", {fixed: Object.entries(now.fixed).map(([name, source]) => t("{name} by {source}", {name, source})).join(", ")})),
   result,
-  h("p", {class: "inline"}, h("button", {type: "button", on: {click: () => run(attempt)}}, "Try it"), listing, fetching, h("button", {type: "submit", class: "main"}, "Use this model")));
+  h("p", {class: "inline"}, h("button", {type: "button", on: {click: () => run(attempt)}}, t("Try it")), listing, fetching, h("button", {type: "submit", class: "main"}, t("Use this model"))));
   show();
   return form;
 
@@ -76,34 +77,34 @@ export function modelForm(table, now, saved) {
   }
 
   async function attempt() {
-    replace(result, loading("Asking the model; this takes up to a minute"));
+    replace(result, loading(t("Asking the model; this takes up to a minute")));
     const {checks, seconds} = await api.tryModel(table, wanted());
     const works = checks.every(({ok}) => ok);
-    replace(result, h("p", {}, `${works ? "The model works" : "The model does not work yet"}: ${plural(checks.length, "check")} in ${seconds} s.`), checks.map(checkLine));
+    replace(result, h("p", {}, `${works ? t("The model works") : t("The model does not work yet")}: ${n(checks.length, "{count} check in {seconds} s.", "{count} checks in {seconds} s.", {seconds})}`), checks.map(checkLine));
   }
 
   async function list() {
-    replace(result, loading("Asking the endpoint"));
+    replace(result, loading(t("Asking the endpoint")));
     const offered = await api.offeredModels(table, wanted());
     names.replaceChildren(...offered.map((name) => h("option", {value: name})));
-    replace(result, h("p", {}, offered.length ? `${plural(offered.length, "model")}:` : "The endpoint has no models."),
+    replace(result, h("p", {}, offered.length ? `${plural(offered.length, "model")}:` : t("The endpoint has no models.")),
       h("p", {class: "inline"}, offered.map((name) => h("button", {type: "button", class: "quiet", on: {click: () => { model.value = name; }}}, name))));
   }
 
   async function pull() {
-    const bar = h("progress", {"aria-label": `Fetching ${model.value}`});
-    const line = h("p", {}, "Fetching");
+    const bar = h("progress", {"aria-label": t("Fetching {value}", {value: model.value})});
+    const line = h("p", {}, t("Fetching"));
     replace(result, line, bar);
     for await (const data of api.pullModel(table, wanted())) {
       const {status, completed, total, error} = JSON.parse(data);
       if (error) {
-        replace(result, failure({title: "The model was not fetched", message: error}));
+        replace(result, failure({title: t("The model was not fetched"), message: error}));
         return;
       }
-      line.textContent = total ? `${status}: ${(completed / GB).toFixed(2)} of ${(total / GB).toFixed(2)} GB` : status;
+      line.textContent = total ? t("{status}: {completed} of {total} GB", {status, completed: (completed / GB).toFixed(2), total: (total / GB).toFixed(2)}) : status;
       if (total) Object.assign(bar, {max: total, value: completed});
     }
-    replace(result, h("p", {}, `${model.value} is there. Try it.`));
+    replace(result, h("p", {}, t("{value} is there. Try it.", {value: model.value})));
   }
 }
 

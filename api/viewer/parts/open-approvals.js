@@ -4,6 +4,7 @@ import * as api from "../lib/api.js";
 import {h} from "../lib/dom.js";
 import {RequestError} from "../lib/errors.js";
 import {plural} from "../lib/format.js";
+import {t} from "../lib/i18n.js";
 
 const POLL_MS = 60_000;
 const link = document.querySelector("#approvals-link");
@@ -29,5 +30,5 @@ export async function countApprovals() {
 }
 
 export function showCount(count) {
-  link.replaceChildren("Approvals", ...(count ? [" ", h("span", {class: "count"}, count), h("span", {class: "hidden"}, plural(count, "call waits", "calls wait"))] : []));
+  link.replaceChildren(t("Approvals"), ...(count ? [" ", h("span", {class: "count"}, count), h("span", {class: "hidden"}, plural(count, "call waits", "calls wait"))] : []));
 }

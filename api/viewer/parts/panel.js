@@ -1,6 +1,7 @@
 /* The side panel for evidence, steps and events; on small screens it covers the page. */
 
 import {h, replace} from "../lib/dom.js";
+import {t} from "../lib/i18n.js";
 
 export const panel = document.querySelector("#panel");
 const room = matchMedia("(min-width: 56rem)");
@@ -65,7 +66,7 @@ export function panelKey(event) {
 function draw(isNew) {
   const head = h("header", {class: "panel-head"},
     h("h2", {}, open.title),
-    h("button", {type: "button", class: "quiet", "data-key": "close", "aria-label": "Close", on: {click: closePanel}}, "×"));
+    h("button", {type: "button", class: "quiet", "data-key": "close", "aria-label": t("Close"), on: {click: closePanel}}, "×"));
   const body = h("div", {class: "panel-body"}, open.content);
   if (isNew) panel.replaceChildren(head, body);
   else replace(panel, head, body);

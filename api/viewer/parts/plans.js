@@ -5,12 +5,13 @@ import {h} from "../lib/dom.js";
 import {RequestError} from "../lib/errors.js";
 import {saveFile} from "../lib/save-file.js";
 import {field, textarea, tryAction} from "./forms.js";
+import {t} from "../lib/i18n.js";
 
 /** The parameters and steps of a plan. */
 export function planView(plan) {
   return [
     plan.parameters.length > 0 && h("ul", {class: "parameters"}, plan.parameters.map(({name, meaning, default: value}) =>
-      h("li", {}, h("code", {}, `@{inputs.${name}}`), ` ${meaning}`, value && h("span", {class: "note"}, ` (default: ${value})`)))),
+      h("li", {}, h("code", {}, `@{inputs.${name}}`), ` ${meaning}`, value && h("span", {class: "note"}, ` ${t("(default: {value})", {value})}`)))),
     h("ol", {}, plan.steps.map((step) =>
       h("li", {}, h("strong", {}, step.id), ` ${step.agents.join(", ")}: ${step.instruction}`, inputsOf(step)))),
   ];
@@ -32,8 +33,8 @@ export function planForm({question, plan}, label, save, ...more) {
     tryAction(errorBox, () => save({question, plan: parse(text.value), keep_documents: keeps.checked}, new FormData(form)));
   }}},
   ...more,
-  field("Template", text, "Write @{question} for the question, and @{inputs.NAME} for a parameter with this name"),
-  h("label", {class: "check"}, keeps, "Keep the names of documents in the plan"),
+  field(t("Template"), text, t("Write @{question} for the question, and @{inputs.NAME} for a parameter with this name")),
+  h("label", {class: "check"}, keeps, t("Keep the names of documents in the plan")),
   errorBox, h("button", {type: "submit", class: "main"}, label));
   return form;
 }
@@ -47,7 +48,7 @@ function parse(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new RequestError(error.message, "The text is not valid JSON", "Correct it, then save again.");
+    throw new RequestError(error.message, t("The text is not valid JSON"), t("Correct it, then save again."));
   }
 }
 
@@ -56,7 +57,7 @@ export function exportButton(name, errorBox) {
   return h("button", {type: "button", class: "quiet", "data-key": `export ${name}`, on: {click: () => tryAction(errorBox, async () => {
     const content = new Blob([`${JSON.stringify(await api.exportPlan(name), null, 2)}\n`], {type: "application/json"});
     saveFile({name: `${name}.json`, content});
-  })}}, "Export");
+  })}}, t("Export"));
 }
 
 /** A form to import the file of a plan. `change` runs the import. */
@@ -66,6 +67,6 @@ export function importForm(change) {
   return h("form", {class: "card", on: {submit: (event) => {
     event.preventDefault();
     change(async () => api.addPlan({...parse(await file.files[0].text()), keep_documents: keep.checked}));
-  }}}, field("File", file, "A file that Candor exported"), h("label", {class: "check"}, keep, "Keep the names of documents in the plan"),
-  h("button", {type: "submit", class: "main"}, "Import"));
+  }}}, field(t("File"), file, t("A file that Candor exported")), h("label", {class: "check"}, keep, t("Keep the names of documents in the plan")),
+  h("button", {type: "submit", class: "main"}, t("Import")));
 }

@@ -3,12 +3,13 @@
 import * as api from "../lib/api.js";
 import {badge, h, replace} from "../lib/dom.js";
 import {formatTime, plural} from "../lib/format.js";
+import {n, number, t} from "../lib/i18n.js";
 import {actionsHead, choice, confirmButton, field, tryAction} from "./forms.js";
 
-const HEADS = ["Source", "State", "Documents", "Last sync", "Next sync"];
+const HEADS = [t("Source"), t("State"), t("Documents"), t("Last sync"), t("Next sync")];
 /** @type {[string, string][]} */
-const EVERY = [["", "only by hand"], ["1h", "every hour"], ["1d", "every day"], ["7d", "every week"]];
-const NOTE = "A page with the pages below it, a sitemap, a feed, or a Git repository (git+https://…). The command candor sources add takes other addresses.";
+const EVERY = [["", t("only by hand")], ["1h", t("every hour")], ["1d", t("every day")], ["7d", t("every week")]];
+const NOTE = t("A page with the pages below it, a sitemap, a feed, or a Git repository (git+https://…). The command candor sources add takes other addresses.");
 
 export class Sources {
   /** `name()` returns the collection. `watch` gets the job of each sync. `removed` is called after a source was removed. */
@@ -16,7 +17,7 @@ export class Sources {
     this.name = name; this.mayWrite = mayWrite; this.watch = watch; this.removed = removed; this.requests = 0;
     this.errorBox = h("div", {});
     this.list = h("div", {});
-    this.summary = h("summary", {}, "Sources");
+    this.summary = h("summary", {}, t("Sources"));
     this.element = h("details", {class: "sources", "data-key": "sources"}, this.summary, this.errorBox, this.list, mayWrite && this.form());
   }
 
@@ -26,7 +27,7 @@ export class Sources {
     const sources = await api.sources(collection);
     if (request < this.requests) return; // a newer request shows the current state
     const failed = sources.filter(({state}) => state === "failed").length;
-    replace(this.summary, sources.length ? plural(sources.length, "source") : "Sources", failed > 0 && h("span", {class: "fault"}, ` · ${failed} failed`));
+    replace(this.summary, sources.length ? plural(sources.length, "source") : t("Sources"), failed > 0 && h("span", {class: "fault"}, ` · ${t("{failed} failed", {failed})}`));
     replace(this.list, sources.length > 0 && this.table(sources));
     this.element.hidden = !sources.length && !this.mayWrite;
   }
@@ -55,21 +56,21 @@ export class Sources {
     return h("tr", {},
       h("td", {}, h("strong", {}, name), h("div", {class: "note"}, isPage ? h("a", {href: address, target: "_blank", rel: "noopener noreferrer"}, address) : address)),
       h("td", {}, badge(state), error && h("div", {class: "reason"}, error)),
-      h("td", {}, documents.toLocaleString("en")),
-      h("td", {}, last ? formatTime(last) : "never"),
-      h("td", {}, next ? formatTime(next) : "by hand", every && h("div", {class: "note"}, `every ${every}`)),
+      h("td", {}, number(documents)),
+      h("td", {}, last ? formatTime(last) : t("never")),
+      h("td", {}, next ? formatTime(next) : t("by hand"), every && h("div", {class: "note"}, t("every {every}", {every}))),
       this.mayWrite && h("td", {class: "actions"},
-        h("button", {type: "button", class: "quiet", "data-key": `sync ${name}`, on: {click: () => this.act(() => this.sync(source))}}, "Sync now"),
-        confirmButton("Remove source", `remove ${name}`, remove, `Removes “${name}” and its ${plural(documents, "document")} from the collection. Nothing changes at ${address}.`)));
+        h("button", {type: "button", class: "quiet", "data-key": `sync ${name}`, on: {click: () => this.act(() => this.sync(source))}}, t("Sync now")),
+        confirmButton(t("Remove source"), `remove ${name}`, remove, n(documents, "Removes “{name}” and its {count} document from the collection. Nothing changes at {address}.", "Removes “{name}” and its {count} documents from the collection. Nothing changes at {address}.", {name, address}))));
   }
 
   form() {
-    const form = h("form", {class: "card", "aria-label": "Add a source", on: {submit: (event) => {
+    const form = h("form", {class: "card", "aria-label": t("Add a source"), on: {submit: (event) => {
       event.preventDefault();
       this.act(() => this.add(new FormData(form), form));
     }}},
-    field("Address", h("input", {name: "address", type: "text", required: true, maxlength: 2000, placeholder: "https://example.org/handbook/"}), NOTE),
-    h("div", {class: "choices"}, field("Read again", choice("every", EVERY)), h("button", {type: "submit"}, "Add source")));
+    field(t("Address"), h("input", {name: "address", type: "text", required: true, maxlength: 2000, placeholder: "https://example.org/handbook/"}), NOTE),
+    h("div", {class: "choices"}, field(t("Read again"), choice("every", EVERY)), h("button", {type: "submit"}, t("Add source"))));
     return form;
   }
 

@@ -3,6 +3,7 @@
 import * as api from "../lib/api.js";
 import {h, replace} from "../lib/dom.js";
 import {fileSize, plural} from "../lib/format.js";
+import {n, t} from "../lib/i18n.js";
 import {confirmButton, field, TO_BIN, tryAction} from "./forms.js";
 
 export function storedRuns() {
@@ -18,13 +19,13 @@ export function storedRuns() {
     const limits = {older_than_days: Number(days.value)};
     const {runs, bytes} = await api.pruneRuns({...limits, delete: remove});
     const what = `${plural(runs.length, "run")}, ${fileSize(bytes)}`;
-    replace(found, h("p", {}, remove ? `Moved to the bin: ${what}.` : `Older than ${plural(limits.older_than_days, "day")}: ${what}. `),
-      !remove && runs.length > 0 && confirmButton("Delete them", "prune", () => prune(true), TO_BIN));
+    replace(found, h("p", {}, remove ? t("Moved to the bin: {what}.", {what}) : `${n(limits.older_than_days, "Older than {count} day: {what}.", "Older than {count} days: {what}.", {what})} `),
+      !remove && runs.length > 0 && confirmButton(t("Delete them"), "prune", () => prune(true), TO_BIN));
     if (remove) await showTotal();
   });
   const form = h("form", {on: {submit: (event) => { event.preventDefault(); prune(false); }, input: () => found.replaceChildren()}},
-    field("Older than (days)", days), h("button", {type: "submit"}, "Find old runs"));
+    field(t("Older than (days)"), days), h("button", {type: "submit"}, t("Find old runs")));
   showTotal();
-  return h("section", {}, h("h2", {}, "Stored runs"), total, form, errorBox, found,
-    h("p", {class: "note"}, "Rated runs, runs of evaluations and the earlier questions of kept conversations stay. The audit log names each deleted run."));
+  return h("section", {}, h("h2", {}, t("Stored runs")), total, form, errorBox, found,
+    h("p", {class: "note"}, t("Rated runs, runs of evaluations and the earlier questions of kept conversations stay. The audit log names each deleted run.")));
 }

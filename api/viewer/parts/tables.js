@@ -2,7 +2,8 @@
 
 import {quoteNodes} from "./answer/text-view.js";
 import {fold, h} from "../lib/dom.js";
-import {pages, placeIn, plural, shorten} from "../lib/format.js";
+import {pages, placeIn, shorten} from "../lib/format.js";
+import {n, t} from "../lib/i18n.js";
 
 const FIRST = 100; // entries of a long list shown at first
 
@@ -24,7 +25,7 @@ export function namePassages(known) {
 
 /** Any value of an event. `key` identifies it on the page. */
 export function value(it, key) {
-  if (it === null || it === undefined || it === "") return h("span", {class: "note"}, "empty");
+  if (it === null || it === undefined || it === "") return h("span", {class: "note"}, t("empty"));
   if (Array.isArray(it)) return list(it, key);
   if (typeof it === "object") return fields(it, key);
   const passage = passages.get(String(it).split("/")[0]);
@@ -40,20 +41,20 @@ export function fields(it, key, without = []) {
 }
 
 function list(items, key) {
-  if (!items.length) return h("span", {class: "note"}, "none");
+  if (!items.length) return h("span", {class: "note"}, t("none"));
   const entries = h("ul", {class: "values"}, items.slice(0, FIRST).map((each, at) => h("li", {}, entry(each, `${key}.${at}`))));
   if (items.length <= FIRST) return entries;
   const rest = h("button", {type: "button", class: "quiet", on: {click: () => {
     entries.append(...items.slice(FIRST).map((each, at) => h("li", {}, entry(each, `${key}.${at + FIRST}`))));
     rest.remove();
-  }}}, `Show ${plural(items.length - FIRST, "more", "more")}`);
+  }}}, n(items.length - FIRST, "Show {count} more", "Show {count} more"));
   return [entries, rest];
 }
 
 function entry(it, key) {
   if (it === null || typeof it !== "object") return value(it, key);
   if (it.quote && it.document_id) return quoted(it);
-  if (it.name && it.pages && it.index !== undefined) return h("span", {}, it.name, " ", h("span", {class: "note"}, `passage ${it.index + 1} ${pages(it.pages)}`));
+  if (it.name && it.pages && it.index !== undefined) return h("span", {}, it.name, " ", h("span", {class: "note"}, `${t("passage {number}", {number: it.index + 1})} ${pages(it.pages)}`));
   return fold(key, shorten(Object.values(it).find((each) => typeof each === "string" && each) ?? JSON.stringify(it), 90), () => value(it, key));
 }
 

@@ -4,6 +4,7 @@ import * as api from "../lib/api.js";
 import {badge, failure, h} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
 import {send} from "./ask/send.js";
+import {t} from "../lib/i18n.js";
 
 const DONE = "answered";
 
@@ -33,8 +34,8 @@ export class Thread {
     try {
       const {earlier, later} = await api.conversation(this.runId);
       if (this.closed) return;
-      this.before.replaceChildren(...turns("Earlier in this conversation", earlier, this.page));
-      this.later.replaceChildren(...turns("Asked further", later, this.page));
+      this.before.replaceChildren(...turns(t("Earlier in this conversation"), earlier, this.page));
+      this.later.replaceChildren(...turns(t("Asked further"), later, this.page));
       if (earlier.length) this.onEarlier();
     } catch (error) {
       if (this.closed) return;
@@ -53,24 +54,24 @@ function turnView({run_id: runId, status, question, completed_question: complete
   return h("li", {},
     h("p", {class: "question"}, runId ? h("a", {href: `#/${page}/${encodeURIComponent(runId)}`}, question) : question,
       runId && status !== DONE && [" ", badge(status)]),
-    completed && completed !== question && h("p", {class: "note"}, "Understood as: ", h("q", {}, completed)),
+    completed && completed !== question && h("p", {class: "note"}, `${t("Understood as:")} `, h("q", {}, completed)),
     answer && h("p", {class: "said"}, answer));
 }
 
 /** The form that asks the next question, of the same collection and with the same options. `slash`: a key focuses it. */
 function furtherForm(live, slash) {
   const question = h("textarea", {
-    name: "question", rows: 2, required: true, "data-slash": slash, placeholder: "A question about this answer, such as: And in winter?",
+    name: "question", rows: 2, required: true, "data-slash": slash, placeholder: t("A question about this answer, such as: And in winter?"),
     on: {keydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit()},
   });
   const errorBox = h("div", {});
-  const submit = h("button", {type: "submit", class: "main"}, "Ask");
+  const submit = h("button", {type: "submit", class: "main"}, t("Ask"));
   const form = h("form", {class: "further", on: {submit: (event) => {
     event.preventDefault();
     send(() => nextRequest(live, question.value), submit, errorBox);
   }}},
-  h("label", {}, "Ask further", question),
-  h("div", {class: "line"}, h("span", {class: "note"}, `The conversation completes the question. Asks ${live.collection}, with the same options.`), submit),
+  h("label", {}, t("Ask further"), question),
+  h("div", {class: "line"}, h("span", {class: "note"}, t("The conversation completes the question. Asks {collection}, with the same options.", {collection: live.collection})), submit),
   errorBox);
   return form;
 }

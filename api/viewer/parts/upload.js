@@ -1,7 +1,7 @@
 /* Upload of files and folders, by drag and drop or file dialog. */
 
 import {failure, h} from "../lib/dom.js";
-import {plural} from "../lib/format.js";
+import {n, number, phrase, t} from "../lib/i18n.js";
 
 const BATCH_FILES = 100; // per request
 const BATCH_BYTES = 64 * 2 ** 20;
@@ -10,16 +10,16 @@ const BATCH_BYTES = 64 * 2 ** 20;
 export function dropZone(send) {
   const errorBox = h("div", {});
   const state = h("p", {class: "note", role: "status"});
-  const bar = h("progress", {max: 1, value: 0, hidden: true, "aria-label": "Uploaded"});
+  const bar = h("progress", {max: 1, value: 0, hidden: true, "aria-label": t("Uploaded")});
   const upload = async (found) => {
     errorBox.replaceChildren();
     bar.hidden = false;
     try {
       const files = (await found).filter(({name}) => !isHidden(name));
-      if (!files.length) state.textContent = "No files to upload.";
+      if (!files.length) state.textContent = t("No files to upload.");
       await sendAll(files, send, (sent) => {
         bar.value = sent / files.length;
-        state.textContent = `Uploaded ${Math.floor(sent).toLocaleString("en")} of ${plural(files.length, "file")}`;
+        state.textContent = n(files.length, "Uploaded {part} of {count} file", "Uploaded {part} of {count} files", {part: number(Math.floor(sent))});
       });
     } catch (error) {
       errorBox.replaceChildren(failure(error));
@@ -43,9 +43,9 @@ export function dropZone(send) {
       upload(dropped(event.dataTransfer));
     },
   }},
-  h("p", {}, "Drop files or folders here, or ", chooser("Choose files", {"aria-label": "Files"}), " ", chooser("Choose a folder", {webkitdirectory: true, "aria-label": "Folder"})),
+  h("p", {}, phrase("Drop files or folders here, or {choose}", {choose: [chooser(t("Choose files"), {"aria-label": t("Files")}), " ", chooser(t("Choose a folder"), {webkitdirectory: true, "aria-label": t("Folder")})]})),
   bar, state);
-  return h("section", {"aria-label": "Upload"}, zone, errorBox);
+  return h("section", {"aria-label": t("Upload")}, zone, errorBox);
 }
 
 async function sendAll(files, send, onProgress) {

@@ -2,6 +2,7 @@
 
 import {h} from "../../lib/dom.js";
 import {placeIn, remark, sourceName} from "../../lib/format.js";
+import {t} from "../../lib/i18n.js";
 
 /** Copy the answer. Returns whether the browser allowed it. */
 export function copyAnswer(answer) {
@@ -19,7 +20,7 @@ export function copyAnswer(answer) {
 function asText(answer) {
   const sources = [...cited(answer).map((quote) => `[${quote.number}] ${place(quote)}: ${words(quote)}`),
     ...answer.computations.map((each) => `[C${each.number}] ${each.purpose}`)];
-  return [answer.answer || answer.short || answer.reasoning, sources.length && `Sources:\n${sources.join("\n")}`].filter(Boolean).join("\n\n");
+  return [answer.answer || answer.short || answer.reasoning, sources.length && `${t("Sources")}:\n${sources.join("\n")}`].filter(Boolean).join("\n\n");
 }
 
 function asHtml(answer) {
@@ -34,7 +35,7 @@ function asHtml(answer) {
   const sources = [...cited(answer).map((quote) => h("p", {}, link(`[${quote.number}]`, answer.run_id, quote.number), ` ${place(quote)}: ${words(quote)}`)),
     ...answer.computations.map((each) => h("p", {}, `[C${each.number}] ${each.purpose}`))];
   return h("div", {}, answer.claims.length ? text : h("p", {}, answer.short || answer.reasoning),
-    sources.length > 0 && [h("p", {}, h("strong", {}, "Sources")), sources]).innerHTML;
+    sources.length > 0 && [h("p", {}, h("strong", {}, t("Sources"))), sources]).innerHTML;
 }
 
 function marks(claim, runId) {

@@ -9,14 +9,15 @@ import {openPanel, panel, panelShows} from "../panel.js";
 import {table} from "../tables.js";
 import {hasText, quoteNodes, revealMark, showPart} from "./text-view.js";
 import {keepFocus, pagerBar, pagerKeys} from "../pager.js";
-import {collectionOf, documentPlace, formatTime, placeIn, plural, sourceName} from "../../lib/format.js";
+import {collectionOf, documentPlace, formatTime, placeIn, sourceName} from "../../lib/format.js";
+import {n, t} from "../../lib/i18n.js";
 
-const NOT_LOCATED = "The exact position of the quote on this page is unknown. Choose Text to see it.";
+const NOT_LOCATED = t("The exact position of the quote on this page is unknown. Choose Text to see it.");
 const GONE = {
-  missing: {title: "Document removed", message: "The document was removed after this answer was written. The quote shows its text at that time."},
-  changed: {title: "Document changed", message: "The document has changed since this answer was written, so the position of the quote is unknown."},
+  missing: {title: t("Document removed"), message: t("The document was removed after this answer was written. The quote shows its text at that time.")},
+  changed: {title: t("Document changed"), message: t("The document has changed since this answer was written, so the position of the quote is unknown.")},
 };
-const MOVED = "The text of this document has changed since this answer was written. The quote is now at another place.";
+const MOVED = t("The text of this document has changed since this answer was written. The quote is now at another place.");
 let asText = false; // the last choice between page and text
 
 /**
@@ -24,16 +25,16 @@ let asText = false; // the last choice between page and text
  * that stores the texts of web pages and tools. Without it, only the quote is shown. `base` is the address of the page,
  * to which the number of the open quote is appended. `intro` is content above the quote. `still`: leave the focus.
  */
-export function openQuote(quotes, number, selection, options = {}) {
-  const {label = "Evidence", runId = "", base = "", intro = null, still = false} = options;
-  const at = quotes.findIndex((each) => each.number === number);
+export function openQuote(quotes, wanted, selection, options = {}) {
+  const {label = t("Evidence"), runId = "", base = "", intro = null, still = false} = options;
+  const at = quotes.findIndex((each) => each.number === wanted);
   const quote = quotes[at];
-  const name = `${label} ${number}`;
-  const address = base && `${base}/${number}`;
+  const name = `${label} ${wanted}`;
+  const address = base && `${base}/${wanted}`;
   const showAddress = (shown) => history.replaceState(history.state, "", shown);
   const closed = () => address && location.hash === address && showAddress(base);
   if (!quote) {
-    openPanel({name, title: `${label} [${number}]`, closed, content: [h("p", {class: "note"}, `This answer has no quote ${number}. It has ${plural(quotes.length, "quote")}.`)]});
+    openPanel({name, title: `${label} [${wanted}]`, closed, content: [h("p", {class: "note"}, n(quotes.length, "This answer has no quote {number}. It has {count} quote.", "This answer has no quote {number}. It has {count} quotes.", {number: wanted}))]});
     return;
   }
   if (address && location.hash !== address) showAddress(address);
@@ -41,14 +42,14 @@ export function openQuote(quotes, number, selection, options = {}) {
     openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, selection, options));
   const collection = collectionOf(selection, quote);
   const body = h("div", {}, loading());
-  const head = h("p", {class: "facts"}, h("strong", {}, sourceName(quote)), quote.origin?.read_at && h("span", {}, `read at ${formatTime(quote.origin.read_at)}`), placeIn(quote) && h("span", {}, placeIn(quote)), !quote.origin && h("a", {href: documentPlace(collection, quote)}, "Open document"));
+  const head = h("p", {class: "facts"}, h("strong", {}, sourceName(quote)), quote.origin?.read_at && h("span", {}, t("read at {time}", {time: formatTime(quote.origin.read_at)})), placeIn(quote) && h("span", {}, placeIn(quote)), !quote.origin && h("a", {href: documentPlace(collection, quote)}, t("Open document")));
   openPanel({
     name, still,
     closed: options.closed ?? closed,
-    title: `${label} [${number}]`,
+    title: `${label} [${wanted}]`,
     content: [
-      intro, quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head,
-      quote.picture && h("p", {class: "note"}, `A model read this in the picture of page ${quote.picture.page}. It is not verified.`),
+      intro, quotes.length > 1 && pagerBar(t("quote"), at, quotes.length, go), head,
+      quote.picture && h("p", {class: "note"}, t("A model read this in the picture of page {page}. It is not verified.", {page: quote.picture.page})),
       h(quote.picture ? "p" : "blockquote", {}, quoteNodes(quote.quote)), body,
     ],
     key: pagerKeys(go),
@@ -61,7 +62,7 @@ export function openQuote(quotes, number, selection, options = {}) {
 async function fill(body, what) {
   const {collection, runId} = what;
   if (what.quote.origin && !runId) {
-    body.replaceChildren(h("p", {class: "note"}, "You can open its text when the run has ended."));
+    body.replaceChildren(h("p", {class: "note"}, t("You can open its text when the run has ended.")));
     return;
   }
   try {
@@ -93,14 +94,14 @@ async function fillPage(container, part, what) {
     .map(async (each) => ({boxes: await boxesOn(page, each, collection, runId), title: `[${each.number}] ${each.quote}`, current: each === quote, isRegion: Boolean(each.picture)})));
   const view = new PageView({
     document: quote.document_id, collection, page: quote.pages[0], count: part.page_count, marksOn, labels: part.page_labels,
-    uncertain: quote.picture ? "The model did not state the position on this page." : NOT_LOCATED,
+    uncertain: quote.picture ? t("The model did not state the position on this page.") : NOT_LOCATED,
   });
   container.replaceChildren(view.element);
   try {
     await view.show();
   } catch (error) {
     if (!(error instanceof Problem)) throw error; // no image: show the text
-    container.replaceChildren(h("p", {class: "note"}, `No image of this page. ${error.message}`));
+    container.replaceChildren(h("p", {class: "note"}, t("No image of this page. {message}", {message: error.message})));
     if (quote.picture) return;
     const text = h("div", {});
     container.append(text);
@@ -124,7 +125,7 @@ function switcher(redraw) {
     asText = text;
     redraw();
   }}}, label);
-  return h("div", {class: "filter", role: "group", "aria-label": "Shown as"}, button("Page", false), button("Text", true));
+  return h("div", {class: "filter", role: "group", "aria-label": t("Shown as")}, button(t("Page"), false), button(t("Text"), true));
 }
 
 /** Open a computation: the query, its result, and the quotes of its records. */
@@ -133,11 +134,11 @@ export function openComputation(answer, number, collection) {
   if (!computed) return;
   openPanel({
     name: `computation ${number}`,
-    title: `Computed [C${number}]`,
+    title: t("Computed [C{number}]", {number}),
     content: [
       h("p", {}, computed.purpose),
       ...computation(computed),
-      computed.evidence.length > 0 && h("h3", {}, `Based on ${plural(computed.evidence.length, "quote")}`),
+      computed.evidence.length > 0 && h("h3", {}, n(computed.evidence.length, "Based on {count} quote", "Based on {count} quotes")),
       h("ul", {class: "sources"}, computed.evidence.map((quote) => h("li", {},
         h("button", {type: "button", class: "source", on: {click: () => openQuote(computed.evidence, quote.number, collection)}},
           h("span", {class: "where"}, `[${quote.number}] ${sourceName(quote)}`), h("span", {class: "words"}, quoteNodes(quote.quote)))))),
@@ -150,8 +151,8 @@ export function computation(computed) {
   return [
     h("pre", {class: "sql"}, computed.sql),
     table(computed.columns, computed.rows),
-    computed.truncated && h("p", {class: "note"}, "The result was truncated."),
-    computed.source && h("p", {class: "note"}, `From ${computed.source}.`),
-    computed.flaws.length > 0 && h("p", {class: "note"}, `${computed.source ? "Not covered" : "Ignored values"}: ${computed.flaws.join("; ")}`),
+    computed.truncated && h("p", {class: "note"}, t("The result was truncated.")),
+    computed.source && h("p", {class: "note"}, t("From {source}.", {source: computed.source})),
+    computed.flaws.length > 0 && h("p", {class: "note"}, `${computed.source ? t("Not covered") : t("Ignored values")}: ${computed.flaws.join("; ")}`),
   ].filter(Boolean);
 }

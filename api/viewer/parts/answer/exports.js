@@ -7,6 +7,7 @@ import {RequestError} from "../../lib/errors.js";
 import {owner, session} from "../../lib/session.js";
 import {shareButton} from "./share.js";
 import {saveFile} from "../../lib/save-file.js";
+import {t} from "../../lib/i18n.js";
 
 const FORMATS = [["md", "Markdown"], ["html", "HTML"], ["docx", "Word"], ["pdf", "PDF"], ["json", "JSON"]];
 
@@ -25,10 +26,10 @@ export function exportMenu(answer, collection) {
     }
   };
   const copied = h("span", {class: "note", role: "status"});
-  const copy = () => { copied.textContent = copyAnswer(answer) ? "Copied" : "The browser does not allow copying. Save the answer as a file."; };
+  const copy = () => { copied.textContent = copyAnswer(answer) ? t("Copied") : t("The browser does not allow copying. Save the answer as a file."); };
   return h("div", {class: "export"},
-    h("button", {type: "button", class: "quiet", on: {click: copy}}, "Copy with citations"), copied,
-    h("span", {class: "note"}, "Save as"),
+    h("button", {type: "button", class: "quiet", on: {click: copy}}, t("Copy with citations")), copied,
+    h("span", {class: "note"}, t("Save as")),
     FORMATS.map(([format, name]) => h("button", {type: "button", class: "quiet", on: {click: ({currentTarget}) => save(format, currentTarget)}}, name)),
     (owner() || session.me.signed_in) && shareButton(answer, collection),
     errorBox);

@@ -1,8 +1,9 @@
 /* Passages that the caller gave with the question. The collection does not have them. */
 
 import {h} from "../../lib/dom.js";
+import {t} from "../../lib/i18n.js";
 
-export const GIVEN = "given with the question";
+export const GIVEN = t("given with the question");
 
 export function isGiven(quote) {
   return quote.origin?.kind === "caller";
@@ -12,7 +13,7 @@ export function isGiven(quote) {
 export function givenSource({origin}) {
   const isAddress = /^https?:\/\//i.test(origin.source);
   return [
-    h("p", {class: "note"}, "Given with the question. The quote was verified in the given text, not in a document of the collection."),
-    h("p", {class: "text"}, "Source: ", isAddress ? h("a", {href: origin.source, target: "_blank", rel: "noopener noreferrer"}, origin.source) : origin.source),
+    h("p", {class: "note"}, t("Given with the question. The quote was verified in the given text, not in a document of the collection.")),
+    h("p", {class: "text"}, `${t("Source:")} `, isAddress ? h("a", {href: origin.source, target: "_blank", rel: "noopener noreferrer"}, origin.source) : origin.source),
   ];
 }

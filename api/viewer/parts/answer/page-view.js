@@ -4,6 +4,7 @@ import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 import {printedAs} from "../../lib/format.js";
+import {t} from "../../lib/i18n.js";
 
 const ZOOMS = [1, 1.5, 2, 3]; // relative to the available width
 const READABLE = 1000; // pixels of a page that needs no zoom
@@ -15,28 +16,28 @@ export class PageView {
    * title, current, isRegion}. `uncertain` is shown if the current mark has no boxes. `turns`: whether it has buttons to
    * turn pages. `labels` are the printed numbers of pages. `name` is the document in the label of the page.
    */
-  constructor({document, collection, page, count, marksOn, uncertain, turns = true, labels = {}, name = "the document"}) {
+  constructor({document, collection, page, count, marksOn, uncertain, turns = true, labels = {}, name = t("the document")}) {
     this.document = document; this.collection = collection; this.page = page; this.count = count;
     this.marksOn = marksOn; this.labels = labels; this.place = null;
     this.sheet = h("div", {class: "sheet"});
-    this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": `Page of ${name}`}, this.sheet);
+    this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": t("Page of {name}", {name})}, this.sheet);
     this.number = h("span", {role: "status", class: turns ? "" : "hidden"});
     this.notLocated = h("p", {class: "note", hidden: true}, uncertain);
     const turnButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.turn(by)}}, sign);
     const zoomButton = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, on: {click: () => this.zoomBy(by)}}, sign);
     this.element = h("div", {class: "page-view"},
-      h("div", {class: "tools"}, turns && turnButton(-1, "Previous page", "‹"), this.number, turns && turnButton(1, "Next page", "›"), zoomButton(-1, "Zoom out", "−"), zoomButton(1, "Zoom in", "+")),
+      h("div", {class: "tools"}, turns && turnButton(-1, t("Previous page"), "‹"), this.number, turns && turnButton(1, t("Next page"), "›"), zoomButton(-1, t("Zoom out"), "−"), zoomButton(1, t("Zoom in"), "+")),
       this.notLocated, this.frame);
   }
 
   /** Show the page. Throws Problem if there is no image. */
   async show() {
     const {document, collection, page} = this;
-    this.number.textContent = `page ${page} of ${this.count}${printedAs(this.labels[page])}`;
+    this.number.textContent = `${t("page {page} of {count}", {page, count: this.count})}${printedAs(this.labels[page])}`;
     this.sheet.replaceChildren(loading());
     const [image, marks] = await Promise.all([api.pageImage(document, collection, page), this.marksOn(page)]);
     if (page !== this.page) return; // another page was chosen meanwhile
-    const canvas = h("canvas", {width: image.width, height: image.height, role: "img", "aria-label": `Page ${page}`});
+    const canvas = h("canvas", {width: image.width, height: image.height, role: "img", "aria-label": t("Page {page}", {page})});
     canvas.getContext("2d").drawImage(image, 0, 0);
     image.close();
     this.sheet.replaceChildren(canvas, ...marks.flatMap((mark) => mark.boxes.map((box) => marked(box, mark))));

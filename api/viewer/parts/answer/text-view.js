@@ -3,6 +3,7 @@
 import {failure, h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 import {printedAs} from "../../lib/format.js";
+import {t} from "../../lib/i18n.js";
 import {joined, offsetsIn, pipeCells, segments} from "../../lib/spans.js";
 
 const STEP = 7200; // characters that are added at once
@@ -11,7 +12,7 @@ const STEP = 7200; // characters that are added at once
  * Show a part of a text, with buttons for more of it. `marks` are spans of the whole text: {start, end, current, label}.
  * `more(start, limit)` returns another part.
  */
-export function showPart(body, part, marks, more, name = "the document") {
+export function showPart(body, part, marks, more, name = t("the document")) {
   const end = part.start + [...part.text].length;
   const button = (label, start, limit) => h("button", {type: "button", class: "quiet", on: {click: () => widen(start, limit)}}, label);
   const widen = async (start, limit) => {
@@ -25,9 +26,9 @@ export function showPart(body, part, marks, more, name = "the document") {
   };
   const from = Math.max(0, part.start - STEP);
   body.replaceChildren(...[
-    part.start > 0 && button("Show earlier text", from, end - from),
-    h("div", {class: "document", tabindex: "0", role: "region", "aria-label": `Text of ${name}`}, textNodes(part, marks)),
-    end < part.length && button("Show later text", part.start, end - part.start + STEP),
+    part.start > 0 && button(t("Show earlier text"), from, end - from),
+    h("div", {class: "document", tabindex: "0", role: "region", "aria-label": t("Text of {name}", {name})}, textNodes(part, marks)),
+    end < part.length && button(t("Show later text"), part.start, end - part.start + STEP),
   ].filter(Boolean));
 }
 
@@ -55,7 +56,7 @@ export function textNodes(part, marks) {
     const words = covering.length
       ? h("mark", {class: covering.some((mark) => mark.current) ? "current" : "", title: covering.map((mark) => mark.label).filter(Boolean).join(" ") || null}, segment.text)
       : segment.text;
-    const shown = [broken && h("span", {class: "page-break"}, `page ${broken.page}`), segment.marks.some((mark) => mark.heading) ? h("strong", {class: "heading"}, words) : words];
+    const shown = [broken && h("span", {class: "page-break"}, t("page {page}", {page: broken.page})), segment.marks.some((mark) => mark.heading) ? h("strong", {class: "heading"}, words) : words];
     return {shown, cell: segment.marks.find((mark) => mark.isCell), inTable: segment.marks.some((mark) => mark.isTable)};
   });
   return inTables(nodes);

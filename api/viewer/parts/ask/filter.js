@@ -3,19 +3,20 @@
 import {h} from "../../lib/dom.js";
 import {commaList, inWords, pairs} from "../filters.js";
 import {field} from "../forms.js";
+import {t} from "../../lib/i18n.js";
 
 const asText = (value) => (typeof value === "object" ? Object.entries(value).map((pair) => pair.join("=")).join(", ") : value);
 const trimmed = (text) => text.trim();
 const isBox = ({type}) => type === "checkbox";
 /** @type {[string, (text: string) => any, string, object, string][]} */
 const FIELDS = [
-  ["documents", commaList, "Names", {placeholder: "2024/*.pdf, notes.md"}, "Any of them, separated by commas, with the wildcards * and ?."],
-  ["folder", trimmed, "Folder", {placeholder: "reports/2024"}, "At any depth. The end of its path is sufficient."],
-  ["type", commaList, "Types", {placeholder: "pdf, docx"}, "Any of them, separated by commas."],
-  ["since", trimmed, "Since", {type: "date"}, "The date or period that the document states, otherwise the day of the last file change."],
-  ["tags", commaList, "Tags", {placeholder: "taxes, 2024"}, "All of them, separated by commas."],
-  ["latest", Boolean, "Only the latest versions", {type: "checkbox", value: "yes"}, "Of several versions of a document. The answer lists the older ones."],
-  ["where", pairs, "Metadata", {placeholder: "project=Orion"}, "All of them, separated by commas. A document shows its metadata."],
+  ["documents", commaList, t("Names"), {placeholder: "2024/*.pdf, notes.md"}, t("Any of them, separated by commas, with the wildcards * and ?.")],
+  ["folder", trimmed, t("Folder"), {placeholder: "reports/2024"}, t("At any depth. The end of its path is sufficient.")],
+  ["type", commaList, t("Types"), {placeholder: "pdf, docx"}, t("Any of them, separated by commas.")],
+  ["since", trimmed, t("Since"), {type: "date"}, t("The date or period that the document states, otherwise the day of the last file change.")],
+  ["tags", commaList, t("Tags"), {placeholder: t("taxes, 2024")}, t("All of them, separated by commas.")],
+  ["latest", Boolean, t("Only the latest versions"), {type: "checkbox", value: "yes"}, t("Of several versions of a document. The answer lists the older ones.")],
+  ["where", pairs, t("Metadata"), {placeholder: "project=Orion"}, t("All of them, separated by commas. A document shows its metadata.")],
 ];
 const given = {}; // the last texts of the fields, kept between visits of the page
 
@@ -31,7 +32,7 @@ export function filterOption() {
   const update = () => {
     for (const input of inputs) given[input.name] = isBox(input) && !input.checked ? "" : input.value;
     const wanted = filterOf(given);
-    summary.replaceChildren(wanted ? `Only documents with ${inWords(wanted)}` : "Only some of the documents");
+    summary.replaceChildren(wanted ? t("Only documents with {wanted}", {wanted: inWords(wanted)}) : t("Only some of the documents"));
   };
   const element = h("details", {class: "filters", on: {input: update}}, summary,
     h("div", {class: "fold-body"}, FIELDS.map(([, , label, , note], at) => field(label, inputs[at], note))));

@@ -3,8 +3,9 @@
 import {h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 import {choice, field, textarea} from "../forms.js";
+import {t} from "../../lib/i18n.js";
 
-const FORMS = [["text", "Plain text, an empty line between passages"], ["json", "JSON, one passage per line"]];
+const FORMS = [["text", t("Plain text, an empty line between passages")], ["json", t("JSON, one passage per line")]];
 const EXAMPLE = '{"text": "…", "source": "https://example.com/manual", "page": 3}';
 const given = {passages: "", form: "text", search: true}; // the last values, kept between visits of the page
 
@@ -22,10 +23,10 @@ export function passagesOption() {
     Object.assign(given, {passages: text.value, form: form.value, search: search.checked});
     text.placeholder = form.value === "json" ? EXAMPLE : "";
   };
-  const element = h("details", {open: given.passages !== "" || !given.search, on: {input: keep, change: keep}}, h("summary", {}, "Your own passages"),
-    field("Passages", text, "Agents read them before other passages. Their quotes are marked as given."),
-    field("Written as", form),
-    h("label", {class: "check"}, search, "Search the collection, too"));
+  const element = h("details", {open: given.passages !== "" || !given.search, on: {input: keep, change: keep}}, h("summary", {}, t("Your own passages")),
+    field(t("Passages"), text, t("Agents read them before other passages. Their quotes are marked as given.")),
+    field(t("Written as"), form),
+    h("label", {class: "check"}, search, t("Search the collection, too")));
   keep();
   return {element, values: () => ({rag_results: passagesFrom(given), search: given.search}), summary: () => ""};
 }
@@ -37,7 +38,7 @@ function passagesFrom({passages, form}) {
 
 function fromText(text) {
   const parts = text.split(/\n[^\S\n]*\n/).map((each) => each.trim()).filter(Boolean);
-  return parts.map((each, at) => ({text: each, source: `passage ${at + 1}`}));
+  return parts.map((each, at) => ({text: each, source: t("passage {number}", {number: at + 1})}));
 }
 
 function fromLines(text) {
@@ -46,8 +47,8 @@ function fromLines(text) {
     try {
       return [JSON.parse(line)];
     } catch (error) {
-      throw new RequestError(`Line ${at + 1} of the passages: ${error.message}`, "The passages are not valid JSON",
-        `Write one passage per line, such as ${EXAMPLE}`);
+      throw new RequestError(t("Line {at} of the passages: {message}", {at: at + 1, message: error.message}), t("The passages are not valid JSON"),
+        t("Write one passage per line, such as {EXAMPLE}", {EXAMPLE}));
     }
   });
 }

@@ -3,6 +3,7 @@
 import * as api from "../../lib/api.js";
 import {failure, h} from "../../lib/dom.js";
 import {checkModel} from "../../lib/model-state.js";
+import {t} from "../../lib/i18n.js";
 
 /** Send what `request` returns, and show its run; it throws RequestError if a field is wrong. `unchecked`: without the check. */
 export async function send(request, submit, errorBox, unchecked = false) {
@@ -27,9 +28,9 @@ export async function send(request, submit, errorBox, unchecked = false) {
 /** Why the question was not sent, what to do, and the search that needs no model. */
 function modelDown({model, checks}, {collection, question}, anyway) {
   return h("div", {class: "failure", role: "alert"},
-    h("strong", {}, "The model is not reachable"),
-    h("p", {}, `The question was not sent, because ${model} cannot be asked now.`),
-    checks.length ? checks.filter(({ok}) => !ok).map(({detail, remedy}) => h("p", {}, [detail, remedy].filter(Boolean).join(": "))) : h("p", {}, "Ask the owner of the service to start it."),
-    h("p", {class: "answers"}, h("a", {class: "button", href: `#/search/${encodeURIComponent(collection)}/${encodeURIComponent(question)}`}, "Search without a model"), " ",
-      h("button", {type: "button", on: {click: anyway}}, "Ask anyway")));
+    h("strong", {}, t("The model is not reachable")),
+    h("p", {}, t("The question was not sent, because {model} cannot be asked now.", {model})),
+    checks.length ? checks.filter(({ok}) => !ok).map(({detail, remedy}) => h("p", {}, [detail, remedy].filter(Boolean).join(": "))) : h("p", {}, t("Ask the owner of the service to start it.")),
+    h("p", {class: "answers"}, h("a", {class: "button", href: `#/search/${encodeURIComponent(collection)}/${encodeURIComponent(question)}`}, t("Search without a model")), " ",
+      h("button", {type: "button", on: {click: anyway}}, t("Ask anyway"))));
 }

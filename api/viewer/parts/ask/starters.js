@@ -3,6 +3,7 @@
 import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {formatTime, namesIn, plural} from "../../lib/format.js";
+import {t, term} from "../../lib/i18n.js";
 import {may} from "../../lib/session.js";
 
 const RECENT = 5;
@@ -42,12 +43,12 @@ export class Starters {
   suggestions({questions, outdated}) {
     const {collection} = this;
     const make = may("write", collection) && h("button", {type: "button", on: {click: () => {
-      this.suggested.replaceChildren(loading("The model reads passages and writes questions"));
+      this.suggested.replaceChildren(loading(t("The model reads passages and writes questions")));
       this.fill(this.suggested, () => api.suggest(collection), (found) => this.suggestions(found));
-    }}}, questions.length || outdated ? "Suggest other questions" : "Suggest questions");
+    }}}, questions.length || outdated ? t("Suggest other questions") : t("Suggest questions"));
     if (!questions.length && !make) return [];
-    return [h("section", {"aria-label": "Suggested questions"}, h("h2", {}, "Suggested questions"),
-      outdated && h("p", {class: "note"}, "The collection has changed since a model suggested questions."),
+    return [h("section", {"aria-label": t("Suggested questions")}, h("h2", {}, t("Suggested questions")),
+      outdated && h("p", {class: "note"}, t("The collection has changed since a model suggested questions.")),
       h("ul", {}, questions.map((question) => h("li", {}, h("button", {type: "button", class: "quiet", on: {click: () => this.use(question)}}, question)))),
       make)];
   }
@@ -59,7 +60,7 @@ function conversations(runs) {
   const beginning = (run) => (known.has(run.continues) ? beginning(known.get(run.continues)) : run);
   const shown = [...Map.groupBy(runs.filter(({forked_from: origin}) => !origin), beginning)].slice(0, RECENT);
   if (!shown.length) return [];
-  return [h("section", {"aria-label": "Conversations"}, h("h2", {}, "Conversations"),
+  return [h("section", {"aria-label": t("Conversations")}, h("h2", {}, t("Conversations")),
     h("ul", {}, shown.map(([first, [latest, ...others]]) => h("li", {}, h("a", {href: `#/ask/${encodeURIComponent(latest.run_id)}`}, first.question),
-      h("p", {class: "note said"}, [others.length > 0 && plural(others.length, "further question"), formatTime(latest.started_at), latest.short || latest.status.replaceAll("_", " ")].filter(Boolean).join(" · "))))))];
+      h("p", {class: "note said"}, [others.length > 0 && plural(others.length, "further question"), formatTime(latest.started_at), latest.short || term(latest.status)].filter(Boolean).join(" · "))))))];
 }

@@ -2,34 +2,35 @@
 
 import * as api from "../../lib/api.js";
 import {h} from "../../lib/dom.js";
-import {pages, plural, printedAs, shorten} from "../../lib/format.js";
+import {pages, printedAs, shorten} from "../../lib/format.js";
+import {n, t} from "../../lib/i18n.js";
 import {quoteNodes} from "../answer/text-view.js";
 import {choice, tryAction} from "../forms.js";
 import {keepFocus, pagerBar} from "../pager.js";
 
 const VISIBLE = 240; // characters of a passage that are surely visible in a list
 const BATCH = 200; // places in one response
-export const MODES = [["hybrid", "by words and meaning"], ["words", "by words"], ["meaning", "by meaning"]];
+export const MODES = [["hybrid", t("by words and meaning")], ["words", t("by words")], ["meaning", t("by meaning")]];
 
 export class Finder {
   /** `show(start, end)` shows a span of the document. */
   constructor(record, collection, show) {
     this.record = record; this.collection = collection; this.show = show; this.text = ""; this.places = [];
     this.total = 0; this.at = -1;
-    this.input = h("input", {type: "search", required: true, "data-slash": true, placeholder: "Find in this document", "aria-label": "Find in this document", "aria-keyshortcuts": "/", on: {keydown: (event) => this.onKey(event)}});
+    this.input = h("input", {type: "search", required: true, "data-slash": true, placeholder: t("Find in this document"), "aria-label": t("Find in this document"), "aria-keyshortcuts": "/", on: {keydown: (event) => this.onKey(event)}});
     this.mode = choice("mode", MODES);
-    this.mode.setAttribute("aria-label", "Search passages by");
+    this.mode.setAttribute("aria-label", t("Search passages by"));
     this.pager = h("div", {"aria-live": "polite"});
-    this.found = h("div", {role: "region", "aria-label": "Found"});
+    this.found = h("div", {role: "region", "aria-label": t("Found")});
     this.errorBox = h("div", {});
     this.bar = h("div", {role: "search", class: "find-bar"},
       h("form", {class: "find", on: {submit: (event) => {
         event.preventDefault();
         this.submit(1);
       }}}, this.input,
-      h("button", {type: "submit"}, "Find"),
+      h("button", {type: "submit"}, t("Find")),
       this.mode,
-      h("button", {type: "button", on: {click: () => this.search()}}, "Search passages")),
+      h("button", {type: "button", on: {click: () => this.search()}}, t("Search passages"))),
       this.pager);
     this.elements = [this.bar, this.errorBox, this.found];
   }
@@ -56,7 +57,7 @@ export class Finder {
       return;
     }
     this.pager.replaceChildren();
-    this.found.replaceChildren(h("p", {class: "note"}, `The document does not contain “${shorten(text, 80)}”. Search passages also finds similar words.`));
+    this.found.replaceChildren(h("p", {class: "note"}, t("The document does not contain “{text}”. Search passages also finds similar words.", {text: shorten(text, 80)})));
   }
 
   go(by) {
@@ -77,9 +78,9 @@ export class Finder {
 
   showPlace() {
     const place = this.places[this.at];
-    keepFocus(this.pager, () => this.pager.replaceChildren(pagerBar("place", this.at, this.total, (by) => this.go(by))));
+    keepFocus(this.pager, () => this.pager.replaceChildren(pagerBar(t("place"), this.at, this.total, (by) => this.go(by))));
     this.found.replaceChildren(
-      h("p", {class: "note"}, place.page && `Page ${place.page}${printedAs(place.printed_pages)}: `, "…", place.before, h("mark", {}, place.text), place.after, "…"));
+      h("p", {class: "note"}, place.page && `${t("Page {page}", {page: place.page})}${printedAs(place.printed_pages)}: `, "…", place.before, h("mark", {}, place.text), place.after, "…"));
     this.show(place.start, place.end);
   }
 
@@ -91,7 +92,7 @@ export class Finder {
       this.text = ""; this.total = 0;
       this.pager.replaceChildren();
       this.found.replaceChildren(
-        h("p", {class: "note"}, hits.length ? `${plural(hits.length, "passage")}, best first` : "No passage was found."),
+        h("p", {class: "note"}, hits.length ? n(hits.length, "{count} passage, best first", "{count} passages, best first") : t("No passage was found.")),
         respelt(hits),
         h("ul", {class: "sources"}, hits.map((hit) => h("li", {}, passageButton(hit, () => this.show(hit.start, hit.end))))));
     });
@@ -100,7 +101,7 @@ export class Finder {
 
 /** The words that no passage has, and those that were searched for instead. */
 export function respelt(hits) {
-  return Object.entries(hits[0]?.respelt ?? {}).map(([word, near]) => h("p", {class: "note"}, `No passage has “${word}”. Searched for ${near.map((each) => `“${each}”`).join(", ")}.`));
+  return Object.entries(hits[0]?.respelt ?? {}).map(([word, near]) => h("p", {class: "note"}, t("No passage has “{word}”. Searched for {near}.", {word, near: near.map((each) => `“${each}”`).join(", ")})));
 }
 
 /** The text of a passage from the sentence or row on that has the first of the words that a search found in it. */
@@ -118,5 +119,5 @@ export function passageButton(passage, show, name = "", why = null) {
   const printed = spans.some((span) => span.label) ? [...new Set([spans[0], spans.at(-1)].map((span) => span.label ?? span.number))].join(" to ") : "";
   const where = [name, pages(spans.map((span) => span.number), printed), passage.section.join(" › ")].filter(Boolean).join(", ");
   return h("button", {type: "button", class: "source", on: {click: show}},
-    h("span", {class: "where"}, where || `Passage ${passage.index + 1}`), h("span", {class: "words"}, quoteNodes(fromWords(passage), 400)), why);
+    h("span", {class: "where"}, where || t("Passage {index}", {index: passage.index + 1})), h("span", {class: "words"}, quoteNodes(fromWords(passage), 400)), why);
 }

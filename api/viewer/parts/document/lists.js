@@ -3,6 +3,7 @@
 import * as api from "../../lib/api.js";
 import {badge, h} from "../../lib/dom.js";
 import {formatTime, pages, shorten} from "../../lib/format.js";
+import {n, t} from "../../lib/i18n.js";
 import {quoteNodes} from "../answer/text-view.js";
 import {tryAction} from "../forms.js";
 import {passageButton} from "./find.js";
@@ -34,16 +35,16 @@ function citingRun({run, quotes}) {
   return h("li", {},
     h("p", {class: "facts"}, h("a", {href: address}, shorten(run.question, 200)), badge(run.status), h("span", {}, formatTime(run.started_at))),
     quotes.slice(0, MOST_QUOTES).map((quote) => h("p", {class: "quoted"},
-      quote.number ? h("a", {href: `#/ask/${encodeURIComponent(run.run_id)}/${quote.number}`}, `[${quote.number}]`) : h("span", {class: "note"}, "computed"),
+      quote.number ? h("a", {href: `#/ask/${encodeURIComponent(run.run_id)}/${quote.number}`}, `[${quote.number}]`) : h("span", {class: "note"}, t("computed")),
       " ", quoteNodes(quote.quote), " ", h("span", {class: "note"}, pages(quote.pages)))),
-    quotes.length > MOST_QUOTES && h("p", {class: "note"}, `and ${quotes.length - MOST_QUOTES} more quotes`));
+    quotes.length > MOST_QUOTES && h("p", {class: "note"}, n(quotes.length - MOST_QUOTES, "and {count} more quote", "and {count} more quotes")));
 }
 
 /** A list that asks for more items at its end. `next(shown)` returns {items, isLast}. */
 async function growing(next) {
   const list = h("ul", {class: "sources"});
   const errorBox = h("div", {});
-  const button = h("button", {type: "button", hidden: true, on: {click: () => tryAction(errorBox, add)}}, "Show more");
+  const button = h("button", {type: "button", hidden: true, on: {click: () => tryAction(errorBox, add)}}, t("Show more"));
   async function add() {
     const {items, isLast} = await next(list.childElementCount);
     list.append(...items);

@@ -4,6 +4,7 @@ import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {Problem, RequestError} from "../../lib/errors.js";
 import {printedAs} from "../../lib/format.js";
+import {number, phrase, t} from "../../lib/i18n.js";
 import {PageView} from "../answer/page-view.js";
 import {revealMark, showPart, textNodes} from "../answer/text-view.js";
 
@@ -13,7 +14,7 @@ let asText = false; // the last choice between page and text
 
 export class Reader {
   /** `turned(page)` is called when the reader turns to a page. `name` tells two readers on a page apart. */
-  constructor(record, collection, turned, name = "the document") {
+  constructor(record, collection, turned, name = t("the document")) {
     this.name = name; this.record = record; this.collection = collection; this.turned = turned; this.count = 0;
     this.labels = {}; this.page = 1; this.mark = null; this.requests = 0;
     this.bar = h("div", {class: "page-bar"});
@@ -63,7 +64,7 @@ export class Reader {
     } catch (error) {
       if (!(error instanceof Problem)) throw error; // no picture: show the text
       await this.openText(request);
-      this.body.prepend(h("p", {class: "note"}, `No picture of this page. ${error.message}`));
+      this.body.prepend(h("p", {class: "note"}, t("No picture of this page. {message}", {message: error.message})));
     }
   }
 
@@ -74,8 +75,8 @@ export class Reader {
   async openText(request) {
     const part = await api.documentText(this.record.id, this.collection, {page: this.page});
     if (request !== this.requests) return;
-    if (!part.text.trim()) this.body.replaceChildren(h("p", {class: "note"}, "This page has no text."));
-    else this.body.replaceChildren(h("div", {class: "document", tabindex: "0", role: "region", "aria-label": `Text of page ${this.page} of ${this.name}`}, textNodes({...part, pages: []}, this.marks)));
+    if (!part.text.trim()) this.body.replaceChildren(h("p", {class: "note"}, t("This page has no text.")));
+    else this.body.replaceChildren(h("div", {class: "document", tabindex: "0", role: "region", "aria-label": t("Text of page {page} of {name}", {page: this.page, name: this.name})}, textNodes({...part, pages: []}, this.marks)));
     revealMark(this.body);
   }
 
@@ -84,7 +85,7 @@ export class Reader {
     const view = new PageView({
       document: record.id, collection, page: this.page, count: this.count, name: this.name,
       marksOn: (page) => this.boxesOn(page),
-      uncertain: "The exact position on this page is unknown. Choose Text to see it.",
+      uncertain: t("The exact position on this page is unknown. Choose Text to see it."),
       turns: false,
     });
     this.body.replaceChildren(view.element);
@@ -110,14 +111,14 @@ export class Reader {
   /** Draw the choice between page and text, the page number, and the buttons that turn the page. */
   drawBar() {
     const labelled = Object.keys(this.labels).length > 0; // then the person may enter a printed number
-    const input = h("input", {...labelled ? {type: "text", size: 5} : {type: "number", min: 1, max: this.count}, value: this.page, required: true, "aria-label": "Page number"});
+    const input = h("input", {...labelled ? {type: "text", size: 5} : {type: "number", min: 1, max: this.count}, value: this.page, required: true, "aria-label": t("Page number")});
     const turn = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, disabled: this.page + by < 1 || this.page + by > this.count, on: {click: () => this.go(this.page + by)}}, sign);
     this.bar.replaceChildren(...[
-      this.hasPictures && h("div", {class: "filter", role: "group", "aria-label": "Shown as"}, this.choice("Page", false), this.choice("Text", true)),
+      this.hasPictures && h("div", {class: "filter", role: "group", "aria-label": t("Shown as")}, this.choice(t("Page"), false), this.choice(t("Text"), true)),
       h("form", {class: "inline", on: {submit: (event) => {
         event.preventDefault();
         this.go(this.pageOf(input.value.trim()));
-      }}}, turn(-1, "Previous page", "‹"), h("label", {}, "Page ", input, ` of ${this.count.toLocaleString("en")}${printedAs(this.labels[this.page])}`), h("button", {type: "submit", class: "quiet"}, "Go"), turn(1, "Next page", "›")),
+      }}}, turn(-1, t("Previous page"), "‹"), h("label", {}, phrase("Page {page} of {count}", {page: input, count: number(this.count)}), printedAs(this.labels[this.page])), h("button", {type: "submit", class: "quiet"}, t("Go")), turn(1, t("Next page"), "›")),
     ].filter(Boolean));
   }
 
@@ -130,8 +131,8 @@ export class Reader {
 
   /** Return the page with this number or, if there is none, with this printed number; else the current page. */
   pageOf(text) {
-    const number = Number(text);
-    if (number >= 1 && number <= this.count) return Math.floor(number);
+    const page = Number(text);
+    if (page >= 1 && page <= this.count) return Math.floor(page);
     const found = Object.entries(this.labels).find(([, label]) => label.toLowerCase() === text.toLowerCase());
     return Number(found?.[0] ?? this.page);
   }

@@ -4,6 +4,7 @@ import * as api from "../../lib/api.js";
 import {failure, h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 import {seconds} from "../../lib/format.js";
+import {t} from "../../lib/i18n.js";
 import {countApprovals} from "../open-approvals.js";
 
 const CLOCK_MS = 1000;
@@ -56,15 +57,15 @@ class Card {
   constructor(request, more) {
     this.request = request; this.until = null;
     this.original = JSON.stringify(request.arguments, null, 2);
-    this.text = h("textarea", {rows: Math.min(12, this.original.split("\n").length), spellcheck: "false", "aria-label": "Arguments", on: {input: () => this.relabel()}});
+    this.text = h("textarea", {rows: Math.min(12, this.original.split("\n").length), spellcheck: "false", "aria-label": t("Arguments"), on: {input: () => this.relabel()}});
     this.text.value = this.original;
     this.about = h("p", {class: "note"});
     this.left = h("span", {class: "note"});
     this.errorBox = h("div", {});
-    this.yes = h("button", {type: "button", class: "main", on: {click: () => this.approve()}}, "Approve");
-    this.no = h("button", {type: "button", on: {click: () => this.decide({decision: "refused"})}}, "Refuse");
-    this.element = h("section", {class: "approval", "aria-label": `Approval of ${request.tool}`},
-      h("h2", {}, `${request.agent} wants to call ${request.tool}`), this.about,
+    this.yes = h("button", {type: "button", class: "main", on: {click: () => this.approve()}}, t("Approve"));
+    this.no = h("button", {type: "button", on: {click: () => this.decide({decision: "refused"})}}, t("Refuse"));
+    this.element = h("section", {class: "approval", "aria-label": t("Approval of {tool}", {tool: request.tool})},
+      h("h2", {}, t("{agent} wants to call {tool}", {agent: request.agent, tool: request.tool})), this.about,
       h("p", {class: "text"}, request.reason), this.text, this.errorBox,
       h("div", {class: "inline"}, this.yes, this.no, this.left, more));
     if (request.until) this.know(request);
@@ -88,11 +89,11 @@ class Card {
   }
 
   tick() {
-    if (this.until) this.left.textContent = `Refused automatically in ${seconds(Math.max(0, Math.round((this.until - Date.now()) / 1000)))}`;
+    if (this.until) this.left.textContent = t("Refused automatically in {time}", {time: seconds(Math.max(0, Math.round((this.until - Date.now()) / 1000)))});
   }
 
   relabel() {
-    this.yes.textContent = this.text.value === this.original ? "Approve" : "Approve as edited";
+    this.yes.textContent = this.text.value === this.original ? t("Approve") : t("Approve as edited");
   }
 
   async approve() {
@@ -104,7 +105,7 @@ class Card {
     try {
       edited = JSON.parse(this.text.value);
     } catch (error) {
-      this.errorBox.replaceChildren(failure(Object.assign(error, {title: "The arguments are not valid JSON"})));
+      this.errorBox.replaceChildren(failure(Object.assign(error, {title: t("The arguments are not valid JSON")})));
       return;
     }
     await this.decide({decision: "edited", arguments: edited});

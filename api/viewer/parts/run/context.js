@@ -4,6 +4,7 @@ results of a passage that is read again replace the earlier ones. */
 import {fold, h} from "../../lib/dom.js";
 import {value} from "../tables.js";
 import {plural} from "../../lib/format.js";
+import {t} from "../../lib/i18n.js";
 
 const SINGLE_VALUES = ["inspection", "record_fields", "synthesis"];
 const ENTRY_ID = {evidence: ({document_id: id, start, end}) => `${id} ${start} ${end}`, chunks: ({id}) => id};
@@ -27,9 +28,9 @@ export function readView(model, step, href) {
   const context = contextBefore(model, step.turns[0].number);
   return step.reads.map((name) => {
     const found = context.get(name);
-    if (!found) return h("p", {class: "note"}, `${label(name)}: not set`);
-    return fold(`${step.key} read ${name}`, [label(name), sized(found.value), " ", h("span", {class: "note"}, `from ${found.by.map((each) => each.key).join(", ")}`)],
-      () => [h("p", {class: "note"}, "Written by ", found.by.map((each, at) => [at > 0 && ", ", h("a", {href: href(each)}, each.key)])), value(found.value, `${step.key} read ${name}`)]);
+    if (!found) return h("p", {class: "note"}, t("{name}: not set", {name: label(name)}));
+    return fold(`${step.key} read ${name}`, [label(name), sized(found.value), " ", h("span", {class: "note"}, t("from {by}", {by: found.by.map((each) => each.key).join(", ")}))],
+      () => [h("p", {class: "note"}, t("Written by"), " ", found.by.map((each, at) => [at > 0 && ", ", h("a", {href: href(each)}, each.key)])), value(found.value, `${step.key} read ${name}`)]);
   });
 }
 
@@ -42,7 +43,7 @@ export function wroteView(model, step) {
     const names = Object.keys(write.wrote);
     return h("div", {class: "diff"}, writes.length > 1 && h("p", {}, h("strong", {}, agent)),
       names.length ? names.map((name) => field(name, change(name, context.get(name)?.value, write.wrote[name], write.wrote), `${step.key} wrote ${at} ${name}`))
-        : h("p", {class: "note"}, "Nothing."));
+        : h("p", {class: "note"}, t("Nothing.")));
   });
 }
 
@@ -60,15 +61,15 @@ function change(name, before, it, wrote) {
 function field(name, {before, after, added, gone, kept}, key) {
   if (SINGLE_VALUES.includes(name)) {
     return [
-      before && fold(`${key} before`, [sign("−"), label(name), " before"], () => value(before, `${key} before`)),
+      before && fold(`${key} before`, [sign("−"), label(name), ` ${t("before")}`], () => value(before, `${key} before`)),
       fold(key, [sign("+"), label(name), sized(after)], () => value(after, key)),
     ];
   }
   return [
     gone.length > 0 && fold(`${key} gone`, [sign("−"), label(name), ` (${gone.length})`], () => value(gone, `${key} gone`)),
     added.length > 0 && fold(key, [sign("+"), label(name), ` (${added.length})`], () => value(added, key)),
-    kept.length > 0 && fold(`${key} kept`, [sign("="), label(name), ` (${kept.length} unchanged)`], () => value(kept, `${key} kept`)),
-    !gone.length && !added.length && !kept.length && h("p", {class: "note"}, `${label(name)}: nothing`),
+    kept.length > 0 && fold(`${key} kept`, [sign("="), label(name), ` ${t("({count} unchanged)", {count: kept.length})}`], () => value(kept, `${key} kept`)),
+    !gone.length && !added.length && !kept.length && h("p", {class: "note"}, t("{name}: nothing", {name: label(name)})),
   ];
 }
 

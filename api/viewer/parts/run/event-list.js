@@ -4,6 +4,7 @@ import {failure, h} from "../../lib/dom.js";
 import {Highlighter} from "../../lib/highlight.js";
 import {keepFocus} from "../pager.js";
 import {eventLine, seconds} from "../../lib/format.js";
+import {number, t, term} from "../../lib/i18n.js";
 
 const ROW = 30;
 const OVERSCAN = 8; // rows drawn above and below the visible ones
@@ -19,23 +20,23 @@ export class EventList {
     this.words = ""; this.journal = null; this.texts = new WeakMap();
     this.rows = h("div", {class: "rows", role: "presentation"});
     this.view = h("div", {
-      class: "events", tabindex: "0", role: "listbox", "aria-label": "Events",
+      class: "events", tabindex: "0", role: "listbox", "aria-label": t("Events"),
       on: {scroll: () => this.draw(), keydown: (event) => this.onKey(event), click: (event) => this.onClick(event)},
     }, this.rows);
     this.count = h("span", {class: "note", role: "status"});
     this.search = h("input", {
-      type: "search", placeholder: "Search this run", "aria-label": "Search this run", "data-slash": true,
+      type: "search", placeholder: t("Search this run"), "aria-label": t("Search this run"), "data-slash": true,
       on: {input: () => this.filter(), keydown: (event) => event.key === "Enter" && this.go(event.shiftKey ? -1 : 1)},
     });
-    this.level = h("select", {"aria-label": "Levels of events", on: {change: () => this.filter()}},
-      ["all levels", ...LEVELS.slice(0, -1).map((level) => `down to ${level}`).reverse()].map((text) => h("option", {}, text)));
+    this.level = h("select", {"aria-label": t("Levels of events"), on: {change: () => this.filter()}},
+      [t("all levels"), ...LEVELS.slice(0, -1).map((level) => t("down to {level}", {level: term(level)})).reverse()].map((text) => h("option", {}, text)));
     this.pager = h("span", {hidden: true},
-      h("button", {type: "button", "aria-label": "Previous hit", on: {click: () => this.go(-1)}}, "‹"), " ",
-      h("button", {type: "button", "aria-label": "Next hit", on: {click: () => this.go(1)}}, "›"));
+      h("button", {type: "button", "aria-label": t("Previous hit"), on: {click: () => this.go(-1)}}, "‹"), " ",
+      h("button", {type: "button", "aria-label": t("Next hit"), on: {click: () => this.go(1)}}, "›"));
     this.prompts = h("input", {type: "checkbox", on: {change: () => this.loadJournal()}});
     this.errorBox = h("div", {});
     this.element = h("div", {},
-      h("div", {class: "find"}, this.search, this.level, h("label", {class: "check"}, this.prompts, "include prompts and responses"), this.pager, this.count),
+      h("div", {class: "find"}, this.search, this.level, h("label", {class: "check"}, this.prompts, t("include prompts and responses")), this.pager, this.count),
       this.errorBox, this.view);
     this.size = new ResizeObserver(() => this.draw());
     this.size.observe(this.view);
@@ -118,8 +119,8 @@ export class EventList {
   resize() {
     this.rows.style.height = `${this.found.length * ROW}px`;
     this.pager.hidden = !this.words || !this.found.length;
-    const all = this.live.model.events.length.toLocaleString("en");
-    this.count.textContent = this.words || this.level.selectedIndex ? `${this.found.length.toLocaleString("en")} of ${all} events` : `${all} events`;
+    const all = number(this.live.model.events.length);
+    this.count.textContent = this.words || this.level.selectedIndex ? t("{count} of {all} events", {count: number(this.found.length), all}) : t("{all} events", {all});
   }
 
   draw() {

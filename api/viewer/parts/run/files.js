@@ -3,15 +3,16 @@
 import * as api from "../../lib/api.js";
 import {failure, fold, h} from "../../lib/dom.js";
 import {fileSize} from "../../lib/format.js";
+import {t} from "../../lib/i18n.js";
 import {saveFile} from "../../lib/save-file.js";
 import {may} from "../../lib/session.js";
 import {tryAction} from "../forms.js";
 import {ingestLine, JobWatch} from "../jobs.js";
 
 export function filesOf(runId, collection) {
-  return fold(`files ${runId}`, "Files written by tools", async () => {
+  return fold(`files ${runId}`, t("Files written by tools"), async () => {
     const files = await api.runFiles(runId);
-    if (!files.length) return h("p", {class: "note"}, "None.");
+    if (!files.length) return h("p", {class: "note"}, t("None."));
     const errorBox = h("div", {});
     return [errorBox, h("ul", {class: "values"}, files.map((file) => fileItem(runId, collection, file, errorBox)))];
   });
@@ -21,7 +22,7 @@ function fileItem(runId, collection, {name, size, url}, errorBox) {
   const save = () => tryAction(errorBox, async () => saveFile({name: name.split("/").at(-1), content: await api.runFile(runId, name)}));
   return h("li", {},
     h("button", {type: "button", on: {click: save}}, name), " ",
-    h("span", {class: "note"}, [fileSize(size), url && `from ${url}`].filter(Boolean).join(", ")), " ",
+    h("span", {class: "note"}, [fileSize(size), url && t("from {url}", {url})].filter(Boolean).join(", ")), " ",
     may("write", collection) && keeper(runId, name, errorBox));
 }
 
@@ -39,6 +40,6 @@ function keeper(runId, name, errorBox) {
     });
     button.disabled = false;
   };
-  const button = h("button", {type: "button", class: "quiet", "aria-label": `Add to collection: ${name}`, on: {click: keep}}, "Add to collection");
+  const button = h("button", {type: "button", class: "quiet", "aria-label": t("Add to collection: {name}", {name}), on: {click: keep}}, t("Add to collection"));
   return [button, line];
 }

@@ -3,6 +3,7 @@
 import {svg} from "../../lib/dom.js";
 import {after, agentsOf, columns, planAndReactions, statusOf} from "../../lib/model.js";
 import {seconds, shorten} from "../../lib/format.js";
+import {t, term} from "../../lib/i18n.js";
 
 const WIDTH = 142;
 const HEIGHT = 62;
@@ -22,7 +23,7 @@ export function graph(attempt, over, href, chosen) {
     const top = (height - layer.length * (HEIGHT + GAP_Y) + GAP_Y) / 2;
     layer.forEach((step, y) => { places.set(step.id, {x: MARGIN + x * (WIDTH + GAP_X), y: top + y * (HEIGHT + GAP_Y)}); });
   });
-  return svg("svg", {class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Plan"},
+  return svg("svg", {class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": t("Plan")},
     steps.flatMap((step) => after(step).filter((id) => places.has(id)).map((id) => edge(places.get(id), places.get(step.id), step.reaction))),
     steps.map((step) => node(attempt.steps.get(step.id), places.get(step.id), over, href, chosen)));
 }
@@ -37,7 +38,7 @@ function node(step, {x, y}, over, href, chosen) {
   const status = statusOf(step, over);
   const agents = agentsOf(step).join(", ");
   const items = step.items.length > 0 ? ` ${step.items.length}/${step.items[0].of}` : "";
-  const lines = step.items.map(({item, found, failed}) => `${item}: ${Object.values(found).join("; ") || (failed ? "failed" : "no answer")}`);
+  const lines = step.items.map(({item, found, failed}) => `${item}: ${Object.values(found).join("; ") || (failed ? t("failed") : t("no answer"))}`);
   const took = step.startedAt && step.endedAt ? ` · ${seconds((step.endedAt - step.startedAt) / 1000)}` : "";
   return svg("a", {href: href(step), class: step.key === chosen && "chosen", "data-key": `node ${step.key}`},
     svg("g", {class: `node is-${status.replace(" ", "-")}`},
@@ -46,5 +47,5 @@ function node(step, {x, y}, over, href, chosen) {
       svg("rect", {class: "stripe", x, y: y + 9, width: 3.5, height: HEIGHT - 18, rx: 1.75}),
       svg("text", {class: "name", x: x + 14, y: y + 19}, shorten(step.id, 17)),
       svg("text", {class: "agent", x: x + 14, y: y + 36}, shorten(agents, 20)),
-      svg("text", {class: "status", x: x + 14, y: y + 52}, `${status}${items}${took}`)));
+      svg("text", {class: "status", x: x + 14, y: y + 52}, `${term(status)}${items}${took}`)));
 }

@@ -3,6 +3,7 @@
 import {h} from "../../lib/dom.js";
 import {statusOf} from "../../lib/model.js";
 import {plural, seconds, shorten} from "../../lib/format.js";
+import {t, term} from "../../lib/i18n.js";
 
 const SLOTS = 400; // model calls in the same slot are drawn as one
 const LANES = 5; // parallel calls drawn separately
@@ -13,11 +14,11 @@ export function timeline(run, now, over, href, open) {
   const began = run.began;
   const length = Math.max((run.ended ?? now) - began, 1);
   const share = (time) => Math.min(100, Math.max(0, ((time - began) / length) * 100));
-  const planning = run.panel.calls.length > 0 && row(h("span", {}, "supervisor"), null, run.panel.calls, share, open);
+  const planning = run.panel.calls.length > 0 && row(h("span", {}, t("supervisor")), null, run.panel.calls, share, open);
   const rows = run.steps.filter((step) => step.startedAt).map((step) => {
     const status = statusOf(step, over || step.attempt < run.attempts.length);
     const end = step.endedAt ?? run.ended ?? now;
-    const bar = h("span", {class: `bar is-${status.replace(" ", "-")}`, title: `${status}, ${seconds((end - step.startedAt) / 1000)}`});
+    const bar = h("span", {class: `bar is-${status.replace(" ", "-")}`, title: `${term(status)}, ${seconds((end - step.startedAt) / 1000)}`});
     setSpan(bar, share(step.startedAt), share(end));
     return row(h("a", {href: href(step), "data-key": `row ${step.key}`}, shorten(step.key, 26)), bar, step.calls, share, open);
   });
@@ -35,7 +36,7 @@ function row(label, bar, calls, share, open) {
 
 function callBar({from, to, calls, lane}, open) {
   const [{caller, usage, replayed, failed, number}] = calls;
-  const label = calls.length > 1 ? plural(calls.length, "model call") : `${caller}, ${replayed ? "from the journal" : seconds(usage.seconds)}`;
+  const label = calls.length > 1 ? plural(calls.length, "model call") : `${caller}, ${replayed ? t("from the journal") : seconds(usage.seconds)}`;
   const bar = h("button", { // keyboard users reach calls through the event list
     type: "button", tabindex: "-1", class: failed ? "call failed" : "call", title: label, "aria-label": label, on: {click: () => open(number)},
   });
@@ -71,11 +72,11 @@ function inLanes(placed) {
 /** Marks for restarts of the service during the run. */
 function restarts(times, share) {
   const track = h("span", {class: "track"}, times.map((time) => {
-    const mark = h("span", {class: "resumed", title: "Service restarted"});
+    const mark = h("span", {class: "resumed", title: t("Service restarted")});
     setSpan(mark, share(time), share(time));
     return mark;
   }));
-  return h("div", {class: "row"}, h("span", {class: "label"}, "restarts"), track);
+  return h("div", {class: "row"}, h("span", {class: "label"}, t("restarts")), track);
 }
 
 function setSpan(element, from, to) {

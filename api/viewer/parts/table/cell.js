@@ -3,6 +3,7 @@
 import {openQuote} from "../answer/evidence.js";
 import {badge, h} from "../../lib/dom.js";
 import {documentAddress, collectionOf, formatTime} from "../../lib/format.js";
+import {number, said, t, term} from "../../lib/i18n.js";
 import {openPanel, panel} from "../panel.js";
 
 const PERSON = "person";
@@ -18,8 +19,9 @@ export function editableText(cell) {
 export function cellText(row, column) {
   const cell = row.cells[column.name];
   if (!cell) return "";
-  if (cell.status !== "found") return cell.status === "failed" ? `failed: ${cell.reason}` : cell.reason;
-  return typeof cell.value === "number" ? cell.value.toLocaleString("en", {maximumFractionDigits: 20}) : editableText(cell);
+  if (cell.status !== "found") return cell.status === "failed" ? t("failed: {reason}", {reason: cell.reason}) : cell.reason;
+  if (typeof cell.value === "boolean") return term(editableText(cell));
+  return typeof cell.value === "number" ? number(cell.value, {maximumFractionDigits: 20}) : editableText(cell);
 }
 
 export function cellClass(row, column) {
@@ -34,7 +36,7 @@ function isOutdated(row, cell) {
 /** Open a cell in the side panel: its value, why, and its quotes on their pages. `still`: the grid keeps the focus. */
 export function openCell(table, row, column, {still, closed, actions}) {
   const cell = row.cells[column.name];
-  const label = `${column.name} of ${row.name}`;
+  const label = t("{column} of {row}", {column: column.name, row: row.name});
   const intro = h("div", {class: "cell-intro"}, about(table, row, column), h("p", {class: "export"}, actions));
   const quotes = (cell?.evidence ?? []).map((each, at) => ({...each, number: at + 1}));
   if (quotes.length) openQuote(quotes, 1, table.collection, {label, intro, still, closed});
@@ -48,10 +50,10 @@ function about(table, row, column) {
   return [
     h("p", {class: "note"}, column.question),
     found && h("p", {class: "short"}, cellText(row, column), column.unit && h("span", {class: "note"}, ` ${column.unit}`)),
-    h("p", {class: "facts"}, !found && badge(cell?.status ?? "not read yet"),
-      [cell?.confidence, cell && `${cell.by === PERSON ? "by hand" : cell.by}, ${formatTime(cell.at)}`].filter(Boolean).map((each) => h("span", {}, each))),
+    h("p", {class: "facts"}, !found && badge(cell?.status ?? t("not read yet")),
+      [said(cell?.confidence ?? ""), cell && `${cell.by === PERSON ? t("by hand") : cell.by}, ${formatTime(cell.at)}`].filter(Boolean).map((each) => h("span", {}, each))),
     cell?.reason && h("p", {class: cell.status === "failed" ? "fault" : ""}, cell.reason),
-    isOutdated(row, cell) && h("p", {class: "note"}, "The document has changed since. The next fill reads the cell again."),
-    !cell?.evidence.length && h("p", {}, h("a", {href: documentAddress(collectionOf(table.collection, {document: row.name, origin: null}), row.document)}, "Open document")),
+    isOutdated(row, cell) && h("p", {class: "note"}, t("The document has changed since. The next fill reads the cell again.")),
+    !cell?.evidence.length && h("p", {}, h("a", {href: documentAddress(collectionOf(table.collection, {document: row.name, origin: null}), row.document)}, t("Open document"))),
   ];
 }

@@ -2,9 +2,10 @@
 
 import {h} from "../../lib/dom.js";
 import {choice} from "../forms.js";
+import {t} from "../../lib/i18n.js";
 
-const TYPES = [["text", "Text"], ["number", "Number"], ["date", "Date"], ["yes_no", "Yes or no"], ["choice", "One of several"], ["list", "List"]];
-const DETAILS = {number: ["unit", "Unit", "USD million"], choice: ["choices", "Choices", "open | closed"]}; // the extra field of a type
+const TYPES = [["text", t("Text")], ["number", t("Number")], ["date", t("Date")], ["yes_no", t("Yes or no")], ["choice", t("One of several")], ["list", t("List")]];
+const DETAILS = {number: ["unit", t("Unit"), t("USD million")], choice: ["choices", t("Choices"), "open | closed"]}; // the extra field of a type
 
 /** Return {element, values}: fields for one column, with a button for more of them, and the columns that are named. */
 export function columnFields() {
@@ -16,7 +17,7 @@ export function columnFields() {
   };
   add();
   return {
-    element: h("fieldset", {class: "columns-form"}, h("legend", {}, "Columns"), rows, h("button", {type: "button", on: {click: more}}, "Another column")),
+    element: h("fieldset", {class: "columns-form"}, h("legend", {}, t("Columns")), rows, h("button", {type: "button", on: {click: more}}, t("Another column"))),
     values: () => [...rows.children].map(columnOf).filter(({name}) => name),
   };
 }
@@ -34,9 +35,9 @@ function columnRow(required) {
     caption.textContent = label;
   });
   return h("div", {class: "choices"},
-    h("label", {}, "Name", h("input", {name: "column", required, maxlength: 200, placeholder: "Revenue"})),
-    h("label", {class: "question"}, "Question", h("input", {name: "question", maxlength: 1000, placeholder: "What is asked of each document; empty: the name"})),
-    h("label", {}, "Type", type), extra);
+    h("label", {}, t("Name"), h("input", {name: "column", required, maxlength: 200, placeholder: t("Revenue")})),
+    h("label", {class: "question"}, t("Question"), h("input", {name: "question", maxlength: 1000, placeholder: t("What is asked of each document; empty: the name")})),
+    h("label", {}, t("Type"), type), extra);
 }
 
 function columnOf(row) {

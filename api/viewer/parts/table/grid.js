@@ -2,6 +2,7 @@
 
 import {h} from "../../lib/dom.js";
 import {plural} from "../../lib/format.js";
+import {t, term} from "../../lib/i18n.js";
 import {cellClass, cellText, editableText} from "./cell.js";
 
 const FIRST_ROWS = 500;
@@ -22,7 +23,7 @@ export class Grid {
       keydown: (event) => this.onKey(event), focusin: ({target}) => this.focused(target),
       click: ({target}) => this.opened(target), dblclick: ({target}) => this.edit(target.closest("td")),
     }});
-    this.rest = h("button", {type: "button", hidden: true, on: {click: () => { this.limit = Infinity; this.draw(); }}}, "Show all rows");
+    this.rest = h("button", {type: "button", hidden: true, on: {click: () => { this.limit = Infinity; this.draw(); }}}, t("Show all rows"));
     this.element = h("div", {}, this.frame, this.rest);
   }
 
@@ -52,7 +53,7 @@ export class Grid {
     const found = this.sorted().filter((row) => !this.words || [row.name, ...columns.map((column) => cellText(row, column))].join("\n").toLowerCase().includes(this.words));
     this.shown = found.slice(0, this.limit);
     this.rest.hidden = found.length <= this.limit;
-    this.frame.replaceChildren(h("table", {role: "grid", "aria-label": `Cells of ${this.table.name}`, "aria-rowcount": found.length + 1},
+    this.frame.replaceChildren(h("table", {role: "grid", "aria-label": t("Cells of {name}", {name: this.table.name}), "aria-rowcount": found.length + 1},
       h("thead", {}, h("tr", {}, h("th", {scope: "col"}, plural(found.length, "document")), columns.map((column) => this.headOf(column)))),
       h("tbody", {}, this.shown.map((row) => h("tr", {}, h("th", {scope: "row", title: row.name}, row.name),
         columns.map((column) => fillCell(h("td", {tabindex: -1}), row, column)))))));
@@ -75,7 +76,7 @@ export class Grid {
         this.order = !sorted ? {name: column.name, sign: 1} : sign > 0 ? {name, sign: -1} : {name: "", sign: 1};
         this.draw();
       }}}, column.name, h("span", {"aria-hidden": "true"}, sorted ? (sign > 0 ? " ↑" : " ↓") : "")),
-      h("span", {class: "note"}, column.unit || column.type.replace("_", " or ")));
+      h("span", {class: "note"}, column.unit || (column.type === "yes_no" ? t("yes or no") : term(column.type))));
   }
 
   /** The rows in the chosen order; rows without a value last. */
@@ -129,7 +130,8 @@ export class Grid {
   }
 
   move(key, far) {
-    const [down, right] = far && FAR[key] ? FAR[key] : MOVES[key];
+    const [down, aside] = far && FAR[key] ? FAR[key] : MOVES[key];
+    const right = key.startsWith("Arrow") && document.dir === "rtl" ? -aside : aside;
     const [row, column] = this.position();
     const clamp = (at, count) => Math.min(Math.max(at, 0), count - 1);
     const cell = this.cellAt(clamp(row + down, this.shown.length), clamp(column + right, this.table.columns.length));
@@ -183,7 +185,7 @@ export class Grid {
 function editor({name, type, choices}, value) {
   const props = {name: "value", "aria-label": name};
   const known = type === "yes_no" ? ["yes", "no"] : choices;
-  if (known?.length) return h("select", props, ["", ...known].map((each) => h("option", {value: each, selected: each === value}, each || "empty")));
+  if (known?.length) return h("select", props, ["", ...known].map((each) => h("option", {value: each, selected: each === value}, each ? term(each) : t("empty"))));
   return h("input", {...props, value, type: type === "date" ? "date" : "text"});
 }
 
