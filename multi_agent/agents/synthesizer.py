@@ -25,8 +25,8 @@ from multi_agent.grounding.written_answer import (
 )
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_evidence import (
+    cut_evidence,
     describe_left_out,
-    halve_evidence,
     renumber_computations,
     select_evidence,
     show_computations,
@@ -104,16 +104,17 @@ class Synthesizer(StepAgent):
         return self._kit.wake is None and bool(context.looked_for or context.scanned or any(known))
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
-        shown = select_evidence(context, self._kit.settings.records_shown)
-        while True:
+        selected = select_evidence(context, self._kit.settings.records_shown)
+        for shown, longest in cut_evidence(selected):
             try:
-                return await self._write(context, task, shown)
-            except PromptTooLong:
-                if len(shown) < 2:
-                    raise
-                shown = halve_evidence(shown)
+                return await self._write(context, task, shown, longest)
+            except PromptTooLong as error:
+                too_long = error
+        raise too_long
 
-    async def _write(self, context: ResearchContext, task: TaskData, shown: Sequence[Evidence]) -> ContextUpdate:
+    async def _write(
+        self, context: ResearchContext, task: TaskData, shown: Sequence[Evidence], longest: int
+    ) -> ContextUpdate:
         """Write the answer from the shown quotes. Raises PromptTooLong if they do not fit into the window."""
         form = SynthesizerInputs.model_validate(task.inputs.model_dump()).format
         wanted = f" {Prompt.part('answer_form', form=_FORMS[form])}" if form != "as asked" else ""
@@ -122,7 +123,7 @@ class Synthesizer(StepAgent):
             today=show_today(context),
             task=show_task(context, instruction=f"{task.instruction}{wanted}"),
             read=f"Read completely: {', '.join(context.scanned)}\n" if context.scanned else "",
-            evidence=show_evidence(context, shown),
+            evidence=show_evidence(context, shown, longest),
             computations=show_computations(context),
             findings=show_findings(context),
             records=show_records(context, shown),

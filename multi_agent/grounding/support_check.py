@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.errors import InvalidResponse
+from multi_agent.errors import InvalidResponse, PromptTooLong
 from multi_agent.grounding.judged import COMPUTED, WORD_FOR_WORD, Judged, Statement
 from multi_agent.grounding.support import PICTURED, SupportRules, mark_pictured
 from multi_agent.model import LLM
@@ -80,17 +80,29 @@ class SupportCheck:
             verdicts = iter(await ask_model(asked, self._rules, self._question, self._llm))
         except InvalidResponse:
             verdicts = iter([_unjudged(each, "The check call gave no valid response.") for each in asked])
+        except PromptTooLong:
+            verdicts = iter([_unjudged(each, "The check call did not fit into the window.") for each in asked])
         return [next(verdicts) if _is_asked(each) else each for each in judged]
 
 
 async def ask_model(judged: Sequence[Judged], rules: SupportRules, question: str, llm: LLM) -> list[Judged]:
-    """Return the claims with the verdicts of rules and model, in order. Raises InvalidResponse."""
+    """Return the claims with the verdicts of rules and model, in order. Raises InvalidResponse and PromptTooLong.
+
+    If the claims do not fit into one call, each half of them gets its own.
+    """
     claims = [
         f"Claim {number}: {each.statement.text}\n{rules.describe_evidence(each.statement)}"
         for number, each in enumerate(judged, 1)
     ]
     messages = Prompt.shipped("claim_check").render(question=question, claims="\n\n".join(claims))
-    verdicts = (await llm.complete(messages, ClaimCheck)).value.verdicts[: len(judged)]
+    try:
+        verdicts = (await llm.complete(messages, ClaimCheck)).value.verdicts[: len(judged)]
+    except PromptTooLong:
+        if len(judged) < 2:
+            raise
+        middle = len(judged) // 2
+        halves = [await ask_model(half, rules, question, llm) for half in (judged[:middle], judged[middle:])]
+        return [each for half in halves for each in half]
     return [_decided(each, verdict) for each, verdict in zip_longest(judged, verdicts)]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from multi_agent.errors import NothingFound, PlanError, ReferenceFailed
+from multi_agent.errors import NothingFound, PlanError, PromptTooLong, ReferenceFailed
 from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.executor import Executor
 from multi_agent.orchestrator.planning.dependencies import RunDependencies, RunModels
@@ -124,7 +124,7 @@ class Attempts:
             return None
         try:
             diagnosis, plan = await self._planner.revise(self.context, await self._working())
-        except PlanError as error:
+        except (PlanError, PromptTooLong) as error:
             diagnosis, plan = str(error), None
         if plan and any(plan.fingerprint == attempt.plan.fingerprint for attempt in self._attempts):
             diagnosis, plan = "The revised plan tries nothing that was not tried before.", None

@@ -21,6 +21,7 @@ from multi_agent.values.context import ResearchContext, Synthesis
 from multi_agent.values.plan import Attempt, Reference, Step
 
 _QUOTE_CHARACTERS = 300  # a full sentence, but not the whole row of a wide table
+_VERDICT_CHARACTERS = 1500  # why claims were rejected; an answer can have twenty
 _FINDINGS_SHOWN = 20  # enough to see what is known, short enough for a small model
 
 
@@ -86,7 +87,7 @@ def _show(attempt: Attempt) -> str:
     )
     failures = [f"Step {each.step!r} ({', '.join(each.agents)}) failed: {each.error}" for each in attempt.failed]
     lacks = [f"Missing: {item}" for item in attempt.missing]
-    verdict = [f"Judged: {attempt.verdict}"] if attempt.verdict else []
+    verdict = [f"Judged: {shorten(attempt.verdict, _VERDICT_CHARACTERS, placeholder=' …')}"] if attempt.verdict else []
     return f"Attempt {attempt.number}:\n{steps}\n" + "\n".join([*failures, *lacks, *verdict])
 
 

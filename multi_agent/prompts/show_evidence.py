@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from textwrap import shorten
 
 from base.counts import count
 from base.tokens import estimate_tokens
@@ -21,6 +22,8 @@ from multi_agent.values.context import Claim, Computation, Evidence, Finding, Re
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _FLAWS_SHOWN = 5
+_WHOLE = 1_000_000  # characters
+_LONGEST = (_WHOLE, 600, 300, 150)
 _TOKENS = 1000  # of the rows of one computation over the collection itself, and of a passage with its column headings
 
 
@@ -38,7 +41,16 @@ def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]
     return tuple(item for item in context.evidence if item.place not in rows - behind)
 
 
-def halve_evidence(shown: Sequence[Evidence]) -> tuple[Evidence, ...]:
+def cut_evidence(shown: Sequence[Evidence]) -> Iterator[tuple[Sequence[Evidence], int]]:
+    """Yield the quotes with the characters to show of each: all, then shorter ones, then fewer quotes."""
+    for longest in _LONGEST:
+        yield shown, longest
+    while len(shown) > 1:
+        shown = _halve(shown)
+        yield shown, _LONGEST[-1]
+
+
+def _halve(shown: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Return half of the quotes, the first ones of each document, in order."""
     places: Counter[str] = Counter()
     ranks: dict[int, int] = {}
@@ -57,8 +69,11 @@ def describe_left_out(context: ResearchContext, shown: Sequence[Evidence]) -> st
     return f"{count(left_out, 'quote')} of {len(context.evidence)} did not fit into the model's context window."
 
 
-def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
-    """Return the quotes with their locations, and table rows below their column headings."""
+def show_evidence(context: ResearchContext, shown: Sequence[Evidence], longest: int = _WHOLE) -> str:
+    """Return the quotes with their locations, and table rows below their column headings.
+
+    A quote of more than ``longest`` characters is cut.
+    """
     if not context.evidence and context.computations and not context.chunks:
         return "There is none: no passage was read, the computations answer alone."
     if not context.evidence:
@@ -72,7 +87,8 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
         if (columns := _columns(chunk)) and columns != table:
             lines.append(f"(The next rows are of a table that begins with {columns})")
         table = columns
-        lines.append(_show_quote(item, chunk, dates.pop(chunk.document_id, "")))
+        cut = item.model_copy(update={"quote": shorten(item.quote, longest, placeholder=" …")})
+        lines.append(_show_quote(cut if len(item.quote) > longest else item, chunk, dates.pop(chunk.document_id, "")))
     if any(item.origin for item in shown):
         lines.append(f"(Quotes of web pages and results of tools are {OUTSIDE.replace(' it', ' them')}.)")
     if left_out := describe_left_out(context, shown):

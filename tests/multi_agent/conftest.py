@@ -46,7 +46,7 @@ def trace(tmp_path: Path) -> Trace:
 def plans(tmp_path: Path, embedder: Embedder) -> PlanMemory:
     """Plans in a SQLite file, compared by the real embedding model."""
     engine = make_engine(tmp_path / "plans.db")
-    return PlanMemory(engine, embedder.embed_query, embedder.model)
+    return PlanMemory(engine, lambda text: embedder.embed_query(text)[0], embedder.model)
 
 
 @pytest.fixture

@@ -170,24 +170,36 @@ async def test_without_computations_all_evidence_is_shown(serve: Serve) -> None:
     assert '[8] {"country": "Land 8", "units": 8}' in request.prompt
 
 
-async def test_quotes_that_do_not_fit_into_the_window_are_left_out_of_all_documents(serve: Serve) -> None:
-    rows: list[Values] = [{"country": f"Land {number} {'far away ' * 40}", "units": number} for number in range(1, 25)]
-    context = table_context(UNITS, {"a.csv": rows[:20], "b.csv": rows[20:]})
+async def test_quotes_that_do_not_fit_into_the_window_are_cut(serve: Serve) -> None:
+    bench, prompt = await write_long(serve, characters=700, window=5000)
+    assert all(f"\n[{number}] " in prompt for number in range(1, 25))
+    assert " …" in prompt
+    assert (answer_of(bench).claims[0].stands, answer_of(bench).missing) == (True, ())
+
+
+async def test_quotes_that_do_not_even_fit_when_cut_are_left_out_of_all_documents(serve: Serve) -> None:
+    bench, prompt = await write_long(serve, characters=700, window=2900)
+    shown = [number for number in range(1, 25) if f"\n[{number}] " in prompt]
+    assert shown == [*range(1, 9), *range(21, 25)], "half of the quotes, the first ones of each document"
+    left_out = "12 quotes of 24 did not fit into the model's context window."
+    assert f"({left_out})" in prompt
+    assert (answer_of(bench).claims[0].stands, answer_of(bench).missing) == (True, (left_out,))
+
+
+async def write_long(serve: Serve, characters: int, window: int) -> tuple[Bench, str]:
+    """Write an answer from 24 long quotes of two documents. Return the prompt, too."""
+    far = "far away " * (characters // 9)
+    rows: list[Values] = [{"country": f"Land {number} {far}", "units": number} for number in range(1, 25)]
+    context = table_context(UNITS, {"a.csv": rows[:20], "b.csv": rows[20:]}).model_copy(update={"records": ()})
     asked: list[Request] = []
 
     def respond(request: Request) -> str:
         asked.append(request)
         return json.dumps(synthesis([{"text": "Land 24 has 24.", "evidence": [24]}], sufficient=True))
 
-    bench = Bench(Synthesizer, serve(respond, context_window=6000, max_output_tokens=500))
+    bench = Bench(Synthesizer, serve(respond, context_window=window, max_output_tokens=500))
     await bench.run(context)
-    shown = [number for number in range(1, 25) if f"\n[{number}] " in asked[0].prompt]
-    assert shown == [*range(1, 9), *range(21, 25)], "half of the quotes, the first ones of each document"
-    assert "(12 quotes of 24 did not fit into the model's context window.)" in asked[0].prompt
-    answer = answer_of(bench)
-    assert (answer.claims[0].stands, answer.missing) == (
-        True, ("12 quotes of 24 did not fit into the model's context window.",),
-    )  # fmt: skip
+    return bench, asked[0].prompt
 
 
 async def test_findings_are_shown_with_current_evidence_numbers(serve: Serve) -> None:

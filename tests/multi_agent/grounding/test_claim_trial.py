@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from multi_agent.grounding.claim_trial import try_claim_check
+from multi_agent.grounding.judged import Judged, Statement
+from multi_agent.grounding.support import SupportRules
+from multi_agent.grounding.support_check import ask_model
 from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import verdicts
@@ -59,6 +63,21 @@ async def test_a_model_without_valid_responses_may_not_check_claims(serve: Serve
     check = await try_claim_check(settings, tmp_path, build_llm(settings, tmp_path))
     assert (check.ok, "gave no valid response" in check.detail) == (True, True)
     assert not build_llm(settings, tmp_path).checks_claims()
+
+
+async def test_claims_that_do_not_fit_into_one_call_get_several(serve: Serve) -> None:
+    asked: list[int] = []
+
+    def check(request: Request) -> str:
+        claims = re.findall(r"^Claim \d+: ", request.prompt, re.MULTILINE)
+        asked.append(len(claims))
+        return json.dumps(verdicts(*["stated"] * len(claims)))
+
+    settings = serve(check, context_window=2000, max_output_tokens=500)
+    judged = [Judged(Statement(f"Claim {at}. {'word ' * 300}", ()), None, "") for at in range(6)]
+    verdicts_given = await ask_model(judged, SupportRules("", (), ()), "", build_llm(settings))
+    assert [each.supported for each in verdicts_given] == [True] * 6
+    assert asked == [1, 2, 1, 2], "halves of halves"
 
 
 def test_an_unreachable_endpoint_stores_no_result(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ SPEED = ToolUse(call="web_search(limit, query)", purpose="find the speed limit f
 
 @pytest.fixture
 def memories(tmp_path: Path, embedder: Embedder) -> Memories:
-    return Memories(make_engine(tmp_path / "m.db"), embedder.embed_query, embedder.model)
+    return Memories(make_engine(tmp_path / "m.db"), lambda text: embedder.embed_query(text)[0], embedder.model)
 
 
 def ended(run_id: str, status: Status = Status.ANSWERED, question: str = "q", **more: Any) -> Answer:
@@ -131,7 +131,7 @@ def test_the_scale_of_a_model_is_measured_once_and_stored(tmp_path: Path, embedd
 
     def embed(text: str) -> Vectors:
         embedded.append(text)
-        return embedder.embed_query(text)
+        return embedder.embed_query(text)[0]
 
     measured = [SimilarityScale(engine, embed, "a model").at(0) for _ in range(2)]
     assert measured[0] == measured[1]
@@ -184,7 +184,7 @@ def test_notes_are_found_after_a_change_of_the_embedding_model(
 ) -> None:
     memories.add("how_to", FROST, "ann")
     engine = make_engine(tmp_path / "m.db")
-    other = Memories(engine, lambda text: -embedder.embed_query(text), "another")
+    other = Memories(engine, lambda text: -embedder.embed_query(text)[0], "another")
     assert other.how_to("Down to which temperature does it work?") == (FROST,)
 
 

@@ -127,8 +127,10 @@ class TestSimilarQuestions:
 
     def test_are_found_by_another_instance(self, tmp_path: Path, embedder: Embedder) -> None:
         engine = make_engine(tmp_path / "p.db")
-        PlanMemory(engine, embedder.embed_query, embedder.model).remember(TOP_5, COMPUTING, PAPERS)
-        later = PlanMemory(engine, embedder.embed_query, embedder.model)
+        PlanMemory(engine, lambda text: embedder.embed_query(text)[0], embedder.model).remember(
+            TOP_5, COMPUTING, PAPERS
+        )
+        later = PlanMemory(engine, lambda text: embedder.embed_query(text)[0], embedder.model)
         assert [each.question for each in later.similar(TOP_3, 2, PAPERS)] == [TOP_5]
 
     def test_are_embedded_again_after_a_change_of_the_model(self, tmp_path: Path, embedder: Embedder) -> None:
@@ -140,7 +142,7 @@ class TestSimilarQuestions:
         def embed(question: str) -> Vectors:
             if question in (TOP_5, TOP_3):  # all other questions only measure the similarity scale of the model
                 asked.append(question)
-            return embedder.embed_query(question)
+            return embedder.embed_query(question)[0]
 
         new = PlanMemory(engine, embed, embedder.model)
         assert [each.question for each in new.similar(TOP_3, 2, PAPERS)] == [TOP_5]

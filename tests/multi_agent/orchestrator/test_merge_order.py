@@ -39,7 +39,7 @@ async def test_the_planner_of_a_resumed_run_sees_the_same_memories(
         return Panel("-25 °C")(request)
 
     engine = make_engine(tmp_path / "memories.db")
-    memories = Memories(engine, embedder.embed_query, embedder.model)
+    memories = Memories(engine, lambda text: embedder.embed_query(text)[0], embedder.model)
     orchestrator = replace(panel(serve(model)), memory=memories.for_key("ann"))
     interrupted = asyncio.create_task(orchestrator.research(QUESTION, run_id="run_1", pausing=lambda: True))
     assert await asyncio.to_thread(reached.wait, 60)

@@ -157,6 +157,17 @@ async def test_a_revision_equal_to_an_earlier_plan_ends_the_run(panel: MakePanel
     assert "tries nothing that was not tried" in declined.reason
 
 
+async def test_a_revision_that_does_not_fit_keeps_the_answer(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    long = " ".join(f"no JSON {at}" for at in range(9000))  # a correction repeats it
+    near = {"text": "The Borea 8 works down to -20 °C.", "evidence": []}
+    roles = {SYNTHESIS: lambda _: json.dumps(synthesis([near], sufficient=False)), REVISION: lambda _: long}
+    answer = await panel(serve(Panel("-25 °C", roles=roles))).research(QUESTION)
+    assert (answer.status, answer.summary.attempts) == (Status.INSUFFICIENT, 1)
+    assert [claim.text for claim in answer.claims] == [near["text"]]
+    [declined] = bodies(trace, answer.run_id, "revision_declined")
+    assert "exceed the context window" in declined.reason
+
+
 async def test_the_model_may_decline_a_revision(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     answer = await panel(serve(Panel("no passage has this"))).research(QUESTION)
     assert (answer.status, answer.summary.attempts) == (Status.INSUFFICIENT, 1)
