@@ -73,8 +73,8 @@ class FindingsAnalyst(StepAgent):
 
     card: ClassVar[AgentCard] = AgentCard(
         name="FindingsAnalyst",
-        description="Compares what earlier steps found in documents, on the web and with tools, and lists agreements, "
-        "conflicts and gaps with quotes of both sides. Before the answer, if sources may disagree.",
+        description="Compares what earlier steps found, and lists agreements, conflicts and gaps with quotes of both "
+        "sides. Before the answer, if sources may disagree.",
         capabilities=("cross-checking sources", "finding conflicts", "finding gaps"),
         requires=frozenset({"evidence"}),
         reads=frozenset({"chunks", "findings", "computations"}),

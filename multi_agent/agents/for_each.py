@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field
@@ -24,6 +25,7 @@ from vectorstore.models import Chunk, Scalar
 
 _AT_ONCE = 16  # items with their passages in memory; the endpoint limits the calls
 _NAMED = 8  # items without an answer, in a sentence
+_SHOWN = 60  # characters of an answer at each of its quotes; the record has it whole
 _ITEM = "item"
 _DIVIDER = ";"  # between several answers of a step
 
@@ -99,7 +101,9 @@ class _Row(NamedTuple):
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         return tuple(
-            item.model_copy(update={"why": f"{self.name}, {cell.column}: {cell.text}"})
+            item.model_copy(
+                update={"why": f"{self.name}, {cell.column}: {shorten(cell.text, _SHOWN, placeholder=' …')}"}
+            )
             for cell in self.cells
             for item in cell.evidence
         )

@@ -16,7 +16,7 @@ from base.tokens import estimate_tokens
 from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import OUTSIDE, show_words
 from multi_agent.prompts.show_passages import fitted, show_location
-from multi_agent.records.table import locate_records
+from multi_agent.records.table import Row, locate_records
 from multi_agent.values.answer import in_short
 from multi_agent.values.context import Claim, Computation, Evidence, Finding, ResearchContext
 from vectorstore.models import Chunk, ChunkKind, Scalar
@@ -132,8 +132,12 @@ def show_records(context: ResearchContext, shown: Sequence[Evidence]) -> str:
         return ""
     numbers = {item.number for item in shown}
     located = [row for row in locate_records(context) if row.evidence.number in numbers]
-    rows = [f"[{row.evidence.number}] {_as_json(row.record.values)}" for row in located]
+    rows = [f"{_numbers(row)} {_as_json(row.record.values)}" for row in located]
     return "\nThe same as records:\n" + "\n".join(rows) + "\n"
+
+
+def _numbers(row: Row) -> str:
+    return _ranges(sorted({item.number for item in (row.evidence, *row.further)}))
 
 
 def _show_quote(item: Evidence, chunk: Chunk, date: str) -> str:

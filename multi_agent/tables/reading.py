@@ -231,8 +231,8 @@ class _Check:
     def check(self, texts: Sequence[str], sentences: Sequence[int]) -> _Checked:
         """Return the checked value. Raises TableError with the reason if it is not kept."""
         cited = cite(sentences, self.units).evidence
-        if self.column.type is ColumnType.LIST:
-            return self._check_list(texts, cited)
+        if self.column.type is ColumnType.LIST or (self.column.type is ColumnType.TEXT and len(texts) > 1):
+            return self._check_items(texts, cited)
         value = read_value(self.column, texts)
         judged = self._judge(str(value), cited)
         if not judged.supported and self.column.unit:
@@ -271,7 +271,7 @@ class _Check:
         if others and value.casefold() not in quoted:
             raise TableError(f"Its quotes have {' and '.join(others)} instead.")
 
-    def _check_list(self, texts: Sequence[str], cited: tuple[Evidence, ...]) -> _Checked:
+    def _check_items(self, texts: Sequence[str], cited: tuple[Evidence, ...]) -> _Checked:
         """Check each item. Leave out items that the quotes do not support, and name them."""
         judged = {text: self._judge(text, cited) for text in dict.fromkeys(texts)}
         kept = {text: each for text, each in judged.items() if each.stands and each.statement.evidence}
@@ -280,7 +280,8 @@ class _Check:
             raise TableError(lost)
         evidence = {item.place: item for each in kept.values() for item in each.statement.evidence}
         weakest = next((each for each in kept.values() if not each.supported), next(iter(kept.values())))
-        return _Checked(tuple(kept), tuple(evidence.values()), weakest.checked, f"Left out: {lost}" if lost else "")
+        value = read_value(self.column, tuple(kept))
+        return _Checked(value, tuple(evidence.values()), weakest.checked, f"Left out: {lost}" if lost else "")
 
     def _judge(self, value: str, cited: tuple[Evidence, ...]) -> Judged:
         """Compare the value with its quotes, by rules alone."""

@@ -143,3 +143,20 @@ def test_of_a_prompt_that_is_too_long_fewer_passages_are_read(
 def test_a_row_gets_half_more_than_a_question() -> None:
     assert ResearchSettings().for_window(16_384, 8_192).tokens_per_row == 4_095
     assert ResearchSettings(tokens_per_call=3_000).for_window(16_384, 8_192).tokens_per_row == 4_500
+
+
+def test_each_item_of_a_text_is_checked_alone(
+    serve: Callable[..., EndpointSettings], embedder: Embedder, tmp_path: Path
+) -> None:
+    suits = ("Hogan sued Borea over its pumps in 2019.", "Kove sued Borea over its valves in 2021.")
+
+    def answer(request: Request) -> str:
+        numbers = [number for suit in suits for number in sentences_of(request, 1, suit)]
+        values = [*suits, "Dialect sued Borea over its motors in 1994."]
+        return json.dumps({"answers": [{"column": 1, "sentences": numbers, "values": values, "reason": ""}]})
+
+    column = Column(name="Suits", question="Who sued, and over what?")
+    [cell], _ = _read(serve(answer), [make_chunk(" ".join(suits))], (column,), embedder, tmp_path)
+    assert cell.value == "; ".join(suits)
+    assert [item.quote for item in cell.evidence] == [" ".join(suits)]
+    assert cell.reason.startswith("Left out: 'Dialect sued Borea over its motors in 1994.'")
