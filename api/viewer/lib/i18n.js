@@ -62,7 +62,7 @@ function meaning(sentence) {
   const found = phrases.read(sentence);
   if (!found) return null;
   const {reason, count} = found.values;
-  const values = reason ? {reason: said(reason)} : found.values;
+  const values = {...found.values, ...reason && {reason: said(reason)}};
   return count ? n(count.replaceAll(",", ""), found.text, found.text, values) : t(found.text, values);
 }
 

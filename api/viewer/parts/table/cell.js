@@ -19,7 +19,7 @@ export function editableText(cell) {
 export function cellText(row, column) {
   const cell = row.cells[column.name];
   if (!cell) return "";
-  if (cell.status !== "found") return cell.status === "failed" ? t("failed: {reason}", {reason: cell.reason}) : cell.reason;
+  if (cell.status !== "found") return cell.status === "failed" ? t("failed: {reason}", {reason: cell.reason}) : said(cell.reason);
   if (typeof cell.value === "boolean") return term(editableText(cell));
   return typeof cell.value === "number" ? number(cell.value, {maximumFractionDigits: 20}) : editableText(cell);
 }
@@ -52,7 +52,7 @@ function about(table, row, column) {
     found && h("p", {class: "short"}, cellText(row, column), column.unit && h("span", {class: "note"}, ` ${column.unit}`)),
     h("p", {class: "facts"}, !found && badge(cell?.status ?? t("not read yet")),
       [said(cell?.confidence ?? ""), cell && `${cell.by === PERSON ? t("by hand") : cell.by}, ${formatTime(cell.at)}`].filter(Boolean).map((each) => h("span", {}, each))),
-    cell?.reason && h("p", {class: cell.status === "failed" ? "fault" : ""}, cell.reason),
+    cell?.reason && h("p", {class: cell.status === "failed" ? "fault" : ""}, said(cell.reason)),
     isOutdated(row, cell) && h("p", {class: "note"}, t("The document has changed since. The next fill reads the cell again.")),
     !cell?.evidence.length && h("p", {}, h("a", {href: documentAddress(collectionOf(table.collection, {document: row.name, origin: null}), row.document)}, t("Open document"))),
   ];
