@@ -26,6 +26,8 @@ from ingest.isolation.requests import (
 from ingest.parser import Parser, load_parser
 from vectorstore.models import Chunk
 
+_PARTS_PER_MB = 8_000  # a paragraph takes as much memory as 750 characters
+
 
 def main(connection: Connection) -> None:
     """Execute each request received over the connection, until its other end closes."""
@@ -65,7 +67,7 @@ class _Worker:
     def _execute(self, request: Request) -> Any:
         match request:
             case ParseRequest():
-                return _within_text_limit(self._parser.parse(Path(request.path)), request)
+                return _within_limits(self._parser.parse(Path(request.path)), request)
             case ChunkRequest():
                 chunker = Chunker(self._count_tokens, request.budget, request.overlap)
                 return _within_passage_limit(chunker.chunk(request.parsed, request.source), request)
@@ -82,11 +84,16 @@ class _Worker:
         return counts
 
 
-def _within_text_limit(parsed: ParsedDocument, request: ParseRequest) -> ParsedDocument:
-    size = len(parsed.text.encode("utf-8", "surrogatepass")) / 2**20
+def _within_limits(parsed: ParsedDocument, request: ParseRequest) -> ParsedDocument:
+    size, parts = len(parsed.text.encode("utf-8", "surrogatepass")) / 2**20, len(parsed.blocks) + len(parsed.pages)
     if size > request.max_text_mb:
         raise TextTooLong(
             f"{request.path} has {size:,.1f} MB of text; the limit is {request.max_text_mb} MB. Split it, or raise "
+            "max_text_mb under [ingest] and retry the failed files."
+        )
+    if parts > (most := request.max_text_mb * _PARTS_PER_MB):
+        raise TextTooLong(
+            f"{request.path} has {parts:,} paragraphs, tables and pages; the limit is {most:,}. Split it, or raise "
             "max_text_mb under [ingest] and retry the failed files."
         )
     return parsed

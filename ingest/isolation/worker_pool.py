@@ -30,7 +30,7 @@ from ingest.reader import ParserOptions
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 2.0  # after the connection has closed
 _FIRST_CHECK_S, _LONGEST_CHECK_S = 0.005, 0.2  # between two checks of a worker's memory
-_COUNTED_TOGETHER = 2_000  # texts: the tokenizer takes about 1 kB for each
+_COUNTED_TOGETHER, _CHARACTERS = 2_000, 1 << 18  # the tokenizer takes about 1 kB for each text, 200 B for a character
 
 
 class WorkerPool:
@@ -207,10 +207,12 @@ class _Worker:
                     return outcome
 
     def _counts(self, texts: list[str], count_tokens: TokenCounter) -> list[int]:
-        counts: list[int] = []
-        for start in range(0, len(texts), _COUNTED_TOGETHER):
+        """Count in batches. A text that is longer than a batch is counted in parts."""
+        counts = [0] * len(texts)
+        for batch in _batches(texts):
             self._stop_if_cancelled()
-            counts += count_tokens(texts[start : start + _COUNTED_TOGETHER])
+            for (index, _), tokens in zip(batch, count_tokens([part for _, part in batch]), strict=True):
+                counts[index] += tokens
         return counts
 
     def _arrives(self, deadline: float, request: Request | None = None) -> bool:
@@ -238,3 +240,18 @@ class _Worker:
     def _exit_reason(self) -> str:
         description, output = self._process.wait(_EXIT_TIMEOUT_S), self._process.last_output_line()
         return f"{description}: {output}" if output else description
+
+
+def _batches(texts: list[str]) -> Iterator[list[tuple[int, str]]]:
+    """Yield the texts, each with its index, in lists of at most ``_COUNTED_TOGETHER`` texts and ``_CHARACTERS``."""
+    batch: list[tuple[int, str]] = []
+    size = 0
+    for index, text in enumerate(texts):
+        for start in range(0, len(text) or 1, _CHARACTERS):
+            part = text[start : start + _CHARACTERS]
+            if len(batch) == _COUNTED_TOGETHER or size + len(part) > _CHARACTERS:
+                yield batch
+                batch, size = [], 0
+            batch.append((index, part))
+            size += len(part)
+    yield batch

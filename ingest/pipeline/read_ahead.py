@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -124,10 +125,14 @@ class FileReader:
 
 _LARGE = 2  # large files ahead, per thread
 _FILES, _BYTES = 256, 2**20  # small files ahead; limits the memory that parsed documents take
+_PARSED, _BLOCK = 2**26, 750  # bytes of parsed documents that wait, and of a block: small files can have long texts
 
 
 class ReadAhead:
-    """Files that ``threads`` threads read: two large files per thread, or up to 256 small ones."""
+    """Files that ``threads`` threads read: two large files per thread, or up to 256 small ones.
+
+    The threads pause while the parsed documents that nobody has taken yet are large.
+    """
 
     def __init__(self, read: Callable[[IngestFile], None], threads: int) -> None:
         self._read = read
@@ -135,6 +140,9 @@ class ReadAhead:
         self._least = threads * _LARGE
         self._sizes: dict[int, int] = {}  # of the files that were added and not returned yet
         self._done: SimpleQueue[tuple[IngestFile, Future[None]]] = SimpleQueue()
+        self._taken = threading.Condition()
+        self._parsed = 0
+        self._closed = False
 
     def __bool__(self) -> bool:
         """Return whether there are files to wait for."""
@@ -161,9 +169,17 @@ class ReadAhead:
     def start(self, documents: Sequence[IngestFile]) -> None:
         """Start to read the added files."""
         for document in documents:
-            self._pool.submit(self._read, document).add_done_callback(partial(self._put, document))
+            self._pool.submit(self._read_in_turn, document).add_done_callback(partial(self._put, document))
+
+    def _read_in_turn(self, document: IngestFile) -> None:
+        with self._taken:
+            self._taken.wait_for(lambda: self._parsed <= _PARSED or self._closed)
+        if not self._closed:
+            self._read(document)
 
     def _put(self, document: IngestFile, future: Future[None]) -> None:
+        with self._taken:
+            self._parsed += _parsed_size(document)
         self._done.put((document, future))
 
     def wait(self) -> list[IngestFile]:
@@ -171,6 +187,9 @@ class ReadAhead:
         finished = [self._done.get()]
         while not self._done.empty():
             finished.append(self._done.get())
+        with self._taken:
+            self._parsed -= sum(_parsed_size(document) for document, _ in finished)
+            self._taken.notify_all()
         for document, future in finished:
             del self._sizes[id(document)]
             future.result()
@@ -180,6 +199,9 @@ class ReadAhead:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with self._taken:
+            self._closed = True
+            self._taken.notify_all()
         self._pool.shutdown(cancel_futures=True)
 
 
@@ -188,3 +210,8 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:  # reading the file reports the error
         return 0
+
+
+def _parsed_size(document: IngestFile) -> int:
+    parsed = document.parsed
+    return len(parsed.text) + _BLOCK * (len(parsed.blocks) + len(parsed.pages)) if parsed else 0

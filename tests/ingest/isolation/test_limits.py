@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,31 @@ def test_too_much_text_fails_the_file(make_parser: Callable[..., IsolatedParser]
         TextTooLong, match=r"long\.txt has 1\.6 MB of text; the limit is 1 MB\. Split it, or raise max_"
     ):
         make_parser(max_text_mb=1).parse(tmp_path / "long.txt")
+
+
+def test_too_many_paragraphs_fail_the_file(make_parser: Callable[..., IsolatedParser], tmp_path: Path) -> None:
+    """A paragraph takes as much memory as 750 characters."""
+    (tmp_path / "lines.txt").write_text("Pump\n\n" * 9_000)
+    with pytest.raises(
+        TextTooLong, match=r"lines\.txt has 9,000 paragraphs, tables and pages; the limit is 8,000\. Sp"
+    ):
+        make_parser(max_text_mb=1).parse(tmp_path / "lines.txt")
+
+
+def test_a_very_long_cell_is_counted_in_parts(make_parser: Callable[..., IsolatedParser], tmp_path: Path) -> None:
+    """Counted at once, the 12 million words of a cell took 6 GB of the process that has the model."""
+    counted: list[int] = []
+
+    def count_tokens(texts: Sequence[str]) -> list[int]:
+        counted.append(sum(map(len, texts)))
+        return [len(text) // 2 for text in texts]
+
+    (tmp_path / "cell.csv").write_text('pump,note\n"' + "x y " * 200_000 + '",1\n')
+    parsed = load_parser("default").parse(tmp_path / "cell.csv")
+    chunker = IsolatedChunker(Chunker(count_tokens, 254), make_parser().pool, max_passages=20_000)
+    chunks = chunker.chunk(parsed, SOURCE)
+    assert max(counted) <= 2**18
+    assert sum(chunk.text.count("x") for chunk in chunks) >= 200_000
 
 
 def test_short_parts_are_counted_together(embedder: Embedder, tmp_path: Path) -> None:

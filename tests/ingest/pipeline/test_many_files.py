@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from ingest.document import ParsedDocument
+from ingest.document import Block, BlockKind, ParsedDocument
 from ingest.ledger.records import document_id
 from ingest.pipeline.discovery import FoundFile
 from ingest.pipeline.file import IngestFile
 from ingest.pipeline.read_ahead import ReadAhead
+from support.waiting import until
 from support.workplace import CountingEmbedder, CountingParser, Workplace, write_zip
 from vectorstore.models import ChunkFilter
 from vectorstore.store import Collection
@@ -127,6 +129,35 @@ def test_few_large_and_many_small_files_are_read_ahead(tmp_path: Path) -> None:
             while ahead:
                 done += ahead.wait()
             assert sorted(map(id, done)) == sorted(map(id, added))
+
+
+@pytest.mark.parametrize(("length", "blocks"), [(2**25, 1), (1, 50_000)])
+def test_small_files_with_long_texts_are_not_read_ahead(tmp_path: Path, length: int, blocks: int) -> None:
+    """256 files of some kB took gigabytes, because they unpacked to long texts or to many paragraphs."""
+    block = Block(kind=BlockKind.PROSE, start=0, end=1)
+    parsed = ParsedDocument(text="x" * length, blocks=(block,) * blocks, parser="x/1")
+    read, taken, ahead_of = [], 0, []
+
+    def parse(document: IngestFile) -> None:
+        document.parsed = parsed
+        read.append(document)
+        ahead_of.append(len(read) - taken)
+
+    documents = [in_progress(tmp_path / str(number)) for number in range(20)]
+    with ReadAhead(parse, threads=2) as ahead:
+        for document in documents:
+            ahead.add(document)
+        ahead.start(documents)
+        while ahead:
+            time.sleep(0.02)  # as long as others would be read
+            taken += len(ahead.wait())
+    assert len(read) == 20
+    assert max(ahead_of) <= 5
+    with ReadAhead(parse, threads=2) as ahead:
+        for document in documents:
+            ahead.add(document)
+        ahead.start(documents)
+        until(lambda: len(read) > 21)  # an ingest that fails takes no more of them, and must still end
 
 
 def test_an_error_of_a_read_stops_the_wait(tmp_path: Path) -> None:
