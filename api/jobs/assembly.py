@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.bootstrap import Candor
-from api.errors import UsageError
+from api.errors import HomeError, UsageError, error_message
 from api.jobs.handlers import EvaluationJobs, IngestJobs, TableJobs
 from api.jobs.locks import lock_database, lock_home, research_lock
 from api.jobs.models import JobKind, JobState
@@ -28,6 +28,7 @@ from api.settings import Settings
 from api.storage.database import is_away
 from api.storage.notifications import Listener
 from base.rpc import Channel, Disconnected, to_failure
+from ingest.errors import LedgerUnavailable
 from multi_agent.llm.models import Models
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event
@@ -212,6 +213,8 @@ async def _report_states(channel: Channel, jobs: Jobs) -> None:
 async def _cancel(channel: Channel, jobs: Jobs, job_id: str) -> None:
     try:
         await jobs.cancel(job_id)
+    except (SQLAlchemyError, HomeError) as error:  # the service knows the types of Candor's errors only
+        channel.write(News(cancelled=job_id, failure=to_failure(LedgerUnavailable(error_message(error)))))
     except Exception as error:  # noqa: BLE001 (the service raises it)
         channel.write(News(cancelled=job_id, failure=to_failure(error)))
     else:

@@ -16,14 +16,19 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
-from api.errors import WorkerUnavailable
+from api.errors import HomeError, WorkerUnavailable
 from api.http.middleware.metrics import Metrics
 from api.jobs import service_worker
+from api.jobs.assembly import _cancel
 from api.jobs.locks import research_lock
+from api.jobs.models import Job
 from api.jobs.queue import JobQueue
+from api.jobs.runner import Jobs
+from api.problems import problem_of
 from api.settings import ServiceSettings
 from base.rpc import Channel
 from multi_agent.settings.research import ResearchSettings
@@ -103,6 +108,27 @@ def test_a_child_process_of_lower_priority_researches(http: httpx.Client, candor
     assert "candor_research_process_resident_memory_bytes" in http.get("/metrics").text
     model.answer_last = True
     http.post(f"/v1/runs/{run_id}/cancel")
+
+
+@pytest.mark.parametrize("error", [OperationalError("UPDATE", {}, Exception("disk full")), HomeError("disk full")])
+async def test_a_cancel_that_meets_a_full_disk_is_answered_with_503(error: Exception) -> None:
+    """The worker reported errors of the database as a defect, status 500."""
+
+    class Full(Jobs):
+        def __init__(self) -> None: ...
+
+        async def cancel(self, job_id: str) -> Job:
+            raise error
+
+    here, there = socket.socketpair()
+    service, worker = await Channel.over(here), await Channel.over(there)
+    await _cancel(worker, Full(), "run_1")
+    news = service_worker.News.model_validate_json((await service.read())[0])
+    assert news.failure
+    problem = problem_of(news.failure.to_exception())
+    assert (problem.status, "disk full" in problem.detail) == (503, True)
+    service.close()
+    worker.close()
 
 
 def test_research_in_process_gives_the_same_run(

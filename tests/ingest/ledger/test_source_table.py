@@ -29,6 +29,15 @@ def test_a_source_is_listed_as_it_was_put_and_noted(tmp_path: Path) -> None:
     assert (noted.documents, noted.error, noted.synced_at is not None) == (3, "", True)
 
 
+def test_one_source_is_removed(tmp_path: Path) -> None:
+    table = SourceTable(make_engine(tmp_path / "candor.sqlite"))
+    others = [source(collection="others"), source(name="blog")]
+    for each in (source(), *others):
+        table.put(each)
+    table.remove(source())
+    assert table.list() == others
+
+
 @pytest.mark.parametrize(("every", "later"), [("15m", timedelta(minutes=15)), ("2h", timedelta(hours=2))])
 def test_the_next_sync_is_an_interval_after_the_last(every: str, later: timedelta) -> None:
     assert source(every=every, synced_at=SYNCED).next_sync == SYNCED + later
