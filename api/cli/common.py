@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
 
+    from api.auth.permissions import Caller
     from api.bootstrap import Candor
     from multi_agent.catalog.store import EntryT
 
@@ -91,6 +92,20 @@ class Cli(typer.Context):
         from api.settings import load_settings
 
         return Candor(load_settings(self.home, **overrides))
+
+    @property
+    def caller(self) -> Caller:
+        """The user of the command, who has all rights."""
+        from api.auth.permissions import LOCAL_CALLER
+
+        return LOCAL_CALLER
+
+    def show(self, value: Any, render: Callable[..., None], *shown: Any, **options: Any) -> None:
+        """Print ``value`` as JSON, or let ``render`` print ``shown``, otherwise the value, to the console."""
+        if self.as_json:
+            print_json(value)
+        else:
+            render(make_console(), *(shown or (value,)), **options)
 
     def print_list(self, found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print ``found`` as JSON with all fields, or ``rows`` as a table."""

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, command_group, complete_collections, make_console, print_json
+from api.cli.common import Cli, command_group, complete_collections
 
 app = command_group("audit", "List or prune the audit log of the service.")
 
@@ -27,14 +27,10 @@ def list_all(
     Example: candor audit --collection papers --limit 20
     """
     from api.auth.audit import AuditQuery
-
-    found = cli.make_candor().audit.list(AuditQuery(key=key, collection=collection, text=text, limit=limit))
-    if cli.as_json:
-        print_json(found)
-        return
     from api.cli.render.diagnosis import show_audit
 
-    show_audit(make_console(), found)
+    query = AuditQuery(key=key, collection=collection, text=text, limit=limit)
+    cli.show(cli.make_candor().audit.list(query), show_audit)
 
 
 @app.command()
@@ -47,7 +43,5 @@ def prune(
 
     Example: candor audit prune --older-than 90
     """
-    from api.auth.permissions import LOCAL_CALLER
-
-    pruned = cli.make_candor().audit.prune(older_than, LOCAL_CALLER.name)
+    pruned = cli.make_candor().audit.prune(older_than, cli.caller.name)
     cli.print_result({"pruned": pruned}, f"Deleted {pruned} entries.")

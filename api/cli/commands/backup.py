@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Cli, command, print_json, print_message
+from api.cli.common import Cli, command
 
 if TYPE_CHECKING:
     from api.services.move.backup import Manifest
@@ -57,10 +57,6 @@ def restore(cli: Cli, file: Annotated[Path, typer.Argument(help="Archive of `can
 def _print(done: str, report: Manifest, cli: Cli) -> None:
     from base.counts import count
 
-    if cli.as_json:
-        print_json(report)
-        return
-    passages = sum(report.collections.values())
-    print_message(f"{done}: {count(len(report.collections), 'collection')} with {count(passages, 'passage')}.")
-    for each in report.left_out:
-        print_message(f"NOT in the archive: {each}")
+    held = f"{count(len(report.collections), 'collection')} with {count(sum(report.collections.values()), 'passage')}"
+    missing = (f"NOT in the archive: {each}" for each in report.left_out)
+    cli.print_result(report, "\n".join((f"{done}: {held}.", *missing)))

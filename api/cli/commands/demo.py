@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, command, make_console, print_json
+from api.cli.common import Cli, command, print_json
 from api.errors import UsageError
 
 app = command()
@@ -52,15 +52,11 @@ def doctor(
 
     Example: candor doctor
     """
+    from api.cli.render.diagnosis import show_diagnosis
     from api.jobs.queue import check_jobs
 
     candor = cli.make_candor()
     diagnosis = candor.doctor.diagnose(check_jobs(candor.settings))
-    if cli.as_json:
-        print_json(diagnosis)
-    else:
-        from api.cli.render.diagnosis import show_diagnosis
-
-        show_diagnosis(make_console(), diagnosis, settings=settings)
+    cli.show(diagnosis, show_diagnosis, settings=settings)
     if not diagnosis.ok:
         raise typer.Exit(1)

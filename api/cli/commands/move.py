@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Cli, command, print_json, print_message
+from api.cli.common import Cli, command, print_message
 from api.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from api.services.move.move import MoveProgress, MoveReport
     from api.settings import Settings
 
@@ -54,10 +56,7 @@ def move(
     engines = [source.engine, *([target.engine] if to_database else [])]
     with no_service(source.settings, engines):
         report = Move(source.engine, source.store, chosen, source.settings.home).run(show_progress(quiet=cli.as_json))
-    if cli.as_json:
-        print_json(report)
-        return
-    _print_report(report, to_database, to_store)
+    cli.print_result(report, "\n".join(_told(report, to_database, to_store)))
 
 
 def _target_settings(settings: Settings, database: str | None, store: str | None) -> Settings:
@@ -102,16 +101,16 @@ def show_progress(*, quiet: bool) -> MoveProgress:
     return MoveProgress(on_table, on_collection)
 
 
-def _print_report(report: MoveReport, database: str | None, store: str | None) -> None:
+def _told(report: MoveReport, database: str | None, store: str | None) -> Iterator[str]:
     from base.counts import count
 
     passages = sum(report.collections.values())
-    print_message(
+    yield (
         f"Copied {count(report.rows, 'row')} of the database and {count(len(report.collections), 'collection')} with "
         f"{count(passages, 'passage')}, and compared them. The source is unchanged."
     )
     for variable, chosen in (("CANDOR_DATABASE_URL", database), ("CANDOR_STORE__URL", store)):
         if chosen == _FILES:
-            print_message(f"To use the copy, unset {variable}, also in candor.toml.")
+            yield f"To use the copy, unset {variable}, also in candor.toml."
         elif chosen:
-            print_message(f"To use the copy, set {variable} to the URL that you gave.")
+            yield f"To use the copy, set {variable} to the URL that you gave."

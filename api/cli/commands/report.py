@@ -84,7 +84,6 @@ def report(
     Examples: candor report "How do the pumps compare?" -c papers --outline-only; candor report "How do the pumps
     compare?" -c papers --section "Cold" --section "Noise=Which pump is the quietest?" --out pumps.docx
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.cli.ask.run import make_budgeted, run_question, show_and_end
     from api.services.exports.export import choose_format
     from api.services.research.runs import export_run
@@ -96,7 +95,7 @@ def report(
         choose_format(None, out.name)  # before anything is paid
     candor = cli.make_candor()
     if resume:
-        answer = _resume(candor, resume, progress=not cli.as_json)
+        answer = _resume(cli, candor, resume)
     else:
         given = read_template(template, ReportTemplate) if template else ReportTemplate()
         question, sections = question or given.question, list(map(_section, section or ())) or given.sections
@@ -126,7 +125,7 @@ def report(
         return
     if out:
         into, documents, pages = choose_format(None, out.name), candor.documents, candor.pages
-        file = asyncio.run(export_run(candor.trace, answer.run_id, LOCAL_CALLER, into, documents, pages))
+        file = asyncio.run(export_run(candor.trace, answer.run_id, cli.caller, into, documents, pages))
         write_file(out, file.content)
     show_and_end(cli, answer, note=f"Wrote {out}." if out else "", verbose=True)
 
@@ -138,15 +137,14 @@ def _section(written: str) -> dict[str, str]:
     return {"title": title.strip(), "question": question.strip()}
 
 
-def _resume(candor: Candor, run_id: str, *, progress: bool) -> Answer:
+def _resume(cli: Cli, candor: Candor, run_id: str) -> Answer:
     """Continue the run if its process was killed. Otherwise, start a report that reuses its researched sections."""
-    from api.auth.permissions import LOCAL_CALLER
     from api.cli.ask.run import resume_run, run_question
     from api.services.research.report import continued
     from multi_agent.storage.run_filter import RunState
 
-    run = candor.trace.run(run_id)
+    run, progress = candor.trace.run(run_id), not cli.as_json
     if run.status == RunState.INTERRUPTED:
         return resume_run(candor.panel, candor.collections, run.run_id, progress=progress)
-    request = continued(candor.trace, run.run_id, LOCAL_CALLER)
+    request = continued(candor.trace, run.run_id, cli.caller)
     return run_question(candor.panel, candor.collections, request, run.collection, progress=progress)

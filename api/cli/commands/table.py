@@ -14,8 +14,6 @@ from api.cli.common import (
     Yes,
     command_group,
     deleted,
-    make_console,
-    print_json,
     print_message,
     read_template,
     selection,
@@ -161,10 +159,7 @@ def show(
     tables = cli.make_candor().tables
     grid = tables.grid(tables.store.get(name))
     grid = grid.sorted_by(sort) if sort else grid
-    if cli.as_json:
-        print_json(grid)
-    else:
-        show_grid(make_console(), grid, quotes=quotes)
+    cli.show(grid, show_grid, quotes=quotes)
 
 
 @app.command("set", context_settings={"ignore_unknown_options": True})  # a value may be negative
@@ -252,7 +247,6 @@ def _fill(candor: Candor, table: Table, request: FillRequest, cli: Cli) -> None:
     """Fill the table in this process, with a line for each call."""
     import asyncio
 
-    from api.auth.permissions import LOCAL_CALLER
     from api.cli.render.documents import fill_line, show_grid
 
     known: set[str] = set()
@@ -263,15 +257,11 @@ def _fill(candor: Candor, table: Table, request: FillRequest, cli: Cli) -> None:
     with candor.collections.open_library(table.collection) as library:
         print_message(f"{candor.tables.estimate(library, table, request)}.")
         try:
-            ended = asyncio.run(candor.tables.fill(library, table, request, LOCAL_CALLER, on_cells=report))
+            ended = asyncio.run(candor.tables.fill(library, table, request, cli.caller, on_cells=report))
         except KeyboardInterrupt:
             print_message(f"candor: stopped. `candor table fill {table.name}` goes on.")
             raise
-    grid = candor.tables.grid(table)
-    if cli.as_json:
-        print_json(grid)
-    else:
-        show_grid(make_console(), grid)
+    cli.show(candor.tables.grid(table), show_grid)
     if ended.failed:
         print_message(f"candor: {ended.failed} cells failed. `candor table fill {table.name}` reads them again.")
         raise typer.Exit(1)

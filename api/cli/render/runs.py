@@ -9,8 +9,9 @@ from rich.text import Text
 
 from api.cli.render.text import excerpt, show_paragraph
 from api.services.research.event_text import duration
+from multi_agent.orchestrator.planning.proposal import Proposal
 from multi_agent.storage.trace import RunSummary
-from multi_agent.values.plan import Plan
+from multi_agent.values.plan import PlanExample
 
 
 def show_runs(console: Console, runs: Iterable[RunSummary]) -> None:
@@ -35,9 +36,10 @@ def _facts(run: RunSummary) -> list[str]:
     return [*facts, run.collection]
 
 
-def show_plan(console: Console, question: str, plan: Plan) -> None:
+def show_plan(console: Console, saved: PlanExample | Proposal) -> None:
     """Print the goal, the parameters and the steps of a plan."""
-    console.print(Text("saved from  ", style="bold") + Text(question), soft_wrap=True)
+    plan = saved.plan
+    console.print(Text("saved from  ", style="bold") + Text(saved.question), soft_wrap=True)
     console.print(Text("goal        ", style="bold") + Text(plan.goal), soft_wrap=True)
     for parameter in plan.parameters:
         default = f" (default: {parameter.default!r})" if parameter.default is not None else ""

@@ -15,19 +15,9 @@ from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.orchestrator.rerun.replay import settings_of
 from multi_agent.storage.recording import Recording
 from multi_agent.storage.tool_calls import ToolEntry
+from multi_agent.values import events
 from multi_agent.values.answer import Answer
-from multi_agent.values.events import (
-    Event,
-    ModelAsked,
-    ModelCalled,
-    PlanMade,
-    PlanRevised,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    StepFinished,
-    StepStarted,
-)
+from multi_agent.values.events import Event
 from multi_agent.values.evidence_events import Searched
 from multi_agent.values.request import LONGEST, Remembered
 from vectorstore.models import NAME, names_in
@@ -45,8 +35,10 @@ _RUN_ID = re.compile(r"run_[0-9a-z]{1,40}")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NOT_FINITE = re.compile(rb"NaN|Infinity|[eE]\+?[0-9]{3}")
 _LARGEST_NUMBER = 2**31 - 1
-_KEPT = (RunStarted, RunResumed, PlanMade, PlanRevised, StepStarted, StepFinished, ModelAsked, ModelCalled, Searched,
-         RunFinished)  # fmt: skip
+_KEPT = (
+    events.RunStarted, events.RunResumed, events.PlanMade, events.PlanRevised, events.StepStarted, events.StepFinished,
+    events.ModelAsked, events.ModelCalled, events.RunFinished, Searched,
+)  # fmt: skip
 
 
 class RunFile(FrozenModel):
@@ -165,21 +157,21 @@ def without_texts(recording: Recording) -> Recording:
 def _bare(event: Event) -> Event:
     """Return the event without fields that may contain texts."""
     match event.body:
-        case RunStarted(request=request):
+        case events.RunStarted(request=request):
             fork = request.fork and request.fork.model_copy(update={"prompts": {}, "inputs": {}})
             bare = request.model_copy(update={"conversation": (), "rag_results": (), "inputs": {}, "fork": fork})
             changes: dict[str, object] = {"request": bare, "remembered": Remembered(), "examples": ()}
-        case PlanRevised():
+        case events.PlanRevised():
             changes = {"diagnosis": ""}
-        case StepStarted():
+        case events.StepStarted():
             changes = {"instruction": "", "inputs": {}, "heard": ()}
-        case StepFinished():
+        case events.StepFinished():
             changes = {"wrote": {}}
-        case ModelCalled():
+        case events.ModelCalled():
             changes = {"faults": ()}
         case Searched():
             changes = {"passages": ()}
-        case RunFinished():
+        case events.RunFinished():
             changes = {"reason": ""}
         case _:
             return event

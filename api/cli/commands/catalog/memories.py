@@ -17,10 +17,9 @@ def list_all(cli: Cli) -> None:
 
     Example: candor memories
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.memories import list_memories
 
-    found = list_memories(cli.make_candor().memories, LOCAL_CALLER)
+    found = list_memories(cli.make_candor().memories, cli.caller)
     rows = [(each.id, each.kind, each.session, each.text, each.answer) for each in found]
     cli.print_list(found, ("memory", "kind", "session", "text", "answer"), rows)
 
@@ -35,10 +34,9 @@ def add(
 
     Example: candor memories add "Answer in German."
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.memories import add_memory
 
-    added = add_memory(cli.make_candor().memories, LOCAL_CALLER, "how_to" if how_to else "preference", text)
+    added = add_memory(cli.make_candor().memories, cli.caller, "how_to" if how_to else "preference", text)
     cli.print_result(added, f"Added {added.id}.")
 
 
@@ -48,10 +46,9 @@ def edit(cli: Cli, memory_id: MemoryId, text: Annotated[str, typer.Argument(help
 
     Example: candor memories edit mem_0f3a5c7e9b1d "Answer in German, in short sentences."
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.memories import edit_memory
 
-    changed = edit_memory(cli.make_candor().memories, LOCAL_CALLER, memory_id, text)
+    changed = edit_memory(cli.make_candor().memories, cli.caller, memory_id, text)
     cli.print_result(changed, f"Changed {memory_id}.")
 
 
@@ -61,8 +58,7 @@ def remove(cli: Cli, memory_id: MemoryId) -> None:
 
     Example: candor memories rm mem_0f3a5c7e9b1d
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.memories import delete_memory
 
-    delete_memory(cli.make_candor().memories, LOCAL_CALLER, memory_id)
+    delete_memory(cli.make_candor().memories, cli.caller, memory_id)
     cli.print_result({"removed": memory_id}, f"Deleted {memory_id}.")

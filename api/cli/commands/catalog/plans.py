@@ -17,8 +17,6 @@ from api.cli.common import (
     complete_collections,
     edit_text,
     make_console,
-    print_json,
-    print_message,
     print_text,
     read_text,
     write_file,
@@ -76,11 +74,7 @@ def show(cli: Cli, name: Name) -> None:
     """
     from api.cli.render.runs import show_plan
 
-    found = cli.make_candor().plans.get(name)
-    if cli.as_json:
-        print_json(found)
-    else:
-        show_plan(make_console(), found.question, found.plan)
+    cli.show(cli.make_candor().plans.get(name), show_plan)
 
 
 @app.command("save")
@@ -213,7 +207,7 @@ def _save_proposal(
     from api.services.catalog.plans import PlanFile
 
     if not cli.as_json:
-        show_plan(make_console(), proposal.question, proposal.plan)
+        show_plan(make_console(), proposal)
     file = PlanFile(version=1, name=name, question=proposal.question, plan=proposal.plan)
     if proposal.faults:
         faults = " ".join(proposal.faults)
@@ -230,13 +224,11 @@ def _continue_with(file: PlanFile, collection: str) -> str:
 
 
 def _print_saved(saved: PlanExample, done: str, cli: Cli) -> None:
-    if cli.as_json:
-        print_json({"saved": saved.name, "plan": saved.plan})
-        return
     parameters = ", ".join(each.name for each in saved.plan.parameters)
     takes = f" It takes {parameters}." if parameters else ""
     count = len(saved.plan.steps)
-    print_message(f"{done} {saved.name}: {count} step{'s' if count > 1 else ''}.{takes}")
+    told = f"{done} {saved.name}: {count} step{'s' if count > 1 else ''}.{takes}"
+    cli.print_result({"saved": saved.name, "plan": saved.plan}, told)
 
 
 def _keep(text: str) -> Path:

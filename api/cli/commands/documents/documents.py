@@ -111,10 +111,8 @@ def compare(
     if not cli.as_json:
         show_differences(make_console(), differences)
     if meaning or model:
-        from api.auth.permissions import LOCAL_CALLER
-
         print_message("The model reads the changes …")
-        differences = asyncio.run(candor.meanings.add(differences, LOCAL_CALLER, model))
+        differences = asyncio.run(candor.meanings.add(differences, cli.caller, model))
         if not cli.as_json:
             show_meanings(make_console(), differences)
     if cli.as_json:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, Now, Yes, command, complete_collections, deleted, make_console, print_json
+from api.cli.common import Cli, Now, Yes, command, complete_collections, deleted, print_json
 from api.errors import UsageError
 
 app = command()
@@ -141,13 +141,9 @@ def collections(cli: Cli) -> None:
 
     Example: candor collections
     """
-    found = list(cli.make_candor().collections.overview())
-    if cli.as_json:
-        print_json(found)
-        return
     from api.cli.render.documents import show_collections
 
-    show_collections(make_console(), found)
+    cli.show(list(cli.make_candor().collections.overview()), show_collections)
 
 
 @app.command()

@@ -16,7 +16,6 @@ from api.cli.common import (
     CollectionsOption,
     Command,
     command,
-    make_console,
     print_json,
     print_message,
     print_text,
@@ -93,6 +92,7 @@ def search(
     Examples: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01;
     candor search --count '"force majeure" "act of God"' -c contracts
     """
+    from api.cli.render.documents import show_counts, show_hits
     from api.services.documents.search import count_words, require_reranker, timed_search
     from vectorstore.models import SearchMode
 
@@ -102,12 +102,7 @@ def search(
         name = candor.collections.resolve(selection(collection))
         with candor.collections.open_library(name) as library:
             counts = count_words(library, candor.documents, require_text(query, "query"), wanted)
-        if cli.as_json:
-            print_json(counts)
-        else:
-            from api.cli.render.documents import show_counts
-
-            show_counts(make_console(), counts)
+        cli.show(counts, show_counts)
         return
     found = timed_search(
         candor.collections,
@@ -118,14 +113,8 @@ def search(
         SearchMode(mode),
         require_reranker(candor.reranker) if rerank else None,
     )
-    if cli.as_json:
-        print_json(
-            [hit.model_dump(mode="json", exclude={"chunk"}) | hit.chunk.model_dump(mode="json") for hit in found.hits]
-        )
-    else:
-        from api.cli.render.documents import show_hits
-
-        show_hits(make_console(), found.hits)
+    hits = [hit.model_dump(mode="json", exclude={"chunk"}) | hit.chunk.model_dump(mode="json") for hit in found.hits]
+    cli.show(hits, show_hits, found.hits)
     if found.note:
         print_message(found.note)
     if timings or rerank:
@@ -155,14 +144,14 @@ def show(
 
     Examples: candor show report.pdf --page 3; candor show report.pdf --page iii; candor show run_3f2a 1
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.cli.render.answers import show_kept
+    from api.cli.render.documents import show_document
     from api.services.research.kept_text import evidence_text
 
     candor = cli.make_candor()
     if number is not None:
-        kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, document, number, LOCAL_CALLER)
-        print_json(kept) if cli.as_json else show_kept(make_console(), kept)
+        kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, document, number, cli.caller)
+        cli.show(kept, show_kept)
         return
     try:
         found = candor.documents.find(document, collection)
@@ -173,15 +162,13 @@ def show(
             ) from None
         raise
     parsed = _text(candor, found, page) if text or page else None
-    if cli.as_json:
-        print_json(found.model_dump(mode="json") | ({"text": parsed} if parsed is not None else {}))
-    elif parsed is not None:
+    if parsed is None:
+        cli.show(found, show_document)
+    elif cli.as_json:
+        print_json(found.model_dump(mode="json") | {"text": parsed})
+    else:
         # Programs get the text exactly as it was indexed. On a terminal, control characters are replaced.
         print_text(parsed, end="") if sys.stdout.isatty() else sys.stdout.write(parsed)
-    else:
-        from api.cli.render.documents import show_document
-
-        show_document(make_console(), found)
 
 
 def _text(candor: Candor, document: DocumentRecord, page: str | None) -> str:

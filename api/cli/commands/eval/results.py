@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, command, make_console, print_json, print_message, write_file
+from api.cli.common import Cli, command, write_file
 from api.errors import UsageError
 
 app = command()
@@ -38,16 +38,12 @@ def show(cli: Cli, evaluation: EvaluationId, by_tag: ByTag = False) -> None:
 
     Example: candor eval show eval_3f2a
     """
+    from api.cli.render.evaluations import show_summary
     from multi_agent.evaluation.summary import summarize
 
     result = cli.make_candor().evaluations.store.get(evaluation)
     summary = summarize(result, by_tag=by_tag)
-    if cli.as_json:
-        print_json({**result.model_dump(mode="json"), "summary": summary})
-        return
-    from api.cli.render.evaluations import show_summary
-
-    show_summary(make_console(), result, summary)
+    cli.show({**result.model_dump(mode="json"), "summary": summary}, show_summary, result, summary)
 
 
 @app.command()
@@ -63,17 +59,13 @@ def compare(
 
     Example: candor eval compare eval_3f2a eval_9c01
     """
+    from api.cli.render.evaluations import show_comparison
     from multi_agent.evaluation.summary import compare_evaluations
 
     store = cli.make_candor().evaluations.store
     one, other = store.get(first), store.get(second)
     comparison = compare_evaluations(one, other, by_tag=by_tag)
-    if cli.as_json:
-        print_json(comparison)
-        return
-    from api.cli.render.evaluations import show_comparison
-
-    show_comparison(make_console(), one.evaluation, other.evaluation, comparison)
+    cli.show(comparison, show_comparison, one.evaluation, other.evaluation, comparison)
 
 
 @app.command()
@@ -117,18 +109,14 @@ def calibrate(
 
     Example: candor eval calibrate eval_3f2a labels.csv
     """
+    from api.cli.render.evaluations import calibration_line
     from api.services.evaluation.evaluations import read_labels
     from multi_agent.evaluation.statistics import calibrate as compare_grades
 
     result = cli.make_candor().evaluations.store.get(evaluation)
     judged = {row.question_id: row.figures["judged"] for row in result.rows if "judged" in row.figures}
     calibration = compare_grades(judged, read_labels(labels))
-    if cli.as_json:
-        print_json(calibration)
-        return
-    from api.cli.render.evaluations import calibration_line
-
-    print_message(calibration_line(calibration))
+    cli.print_result(calibration, calibration_line(calibration))
 
 
 @app.command("rm")

@@ -19,11 +19,10 @@ def list_all(cli: Cli) -> None:
 
     Example: candor approvals
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.research.approvals import open_approvals
 
     candor = cli.make_candor()
-    found = open_approvals(candor.tools.approvals, candor.trace, LOCAL_CALLER)
+    found = open_approvals(candor.tools.approvals, candor.trace, cli.caller)
     rows = [
         (each.approval_id, each.agent, each.tool, json.dumps(each.arguments, ensure_ascii=False), each.reason)
         for each in found
@@ -59,11 +58,10 @@ def refuse(cli: Cli, approval_id: ApprovalId) -> None:
 
 
 def _decide(approval_id: str, decision: dict[str, Any], cli: Cli) -> None:
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.research.approvals import Decision, decide
 
     candor = cli.make_candor()
-    decided = decide(candor.tools.approvals, candor.trace, approval_id, Decision.model_validate(decision), LOCAL_CALLER)
+    decided = decide(candor.tools.approvals, candor.trace, approval_id, Decision.model_validate(decision), cli.caller)
     cli.print_result(decided, f"{decided.status.capitalize()}: {decided.tool} of run {decided.run_id}.")
 
 

@@ -74,16 +74,12 @@ def replay(cli: Cli, run_id: RunId) -> None:
     """
     import asyncio
 
-    from api.auth.permissions import LOCAL_CALLER
     from api.cli.render.past import show_replay
     from api.services.research.replay import replay_run
 
     candor = cli.make_candor()
-    result = asyncio.run(replay_run(candor.panel, candor.collections.open_library, run_id, LOCAL_CALLER))
-    if cli.as_json:
-        print_json(result)
-    else:
-        show_replay(make_console(), result)
+    result = asyncio.run(replay_run(candor.panel, candor.collections.open_library, run_id, cli.caller))
+    cli.show(result, show_replay)
     if not result.same:
         raise typer.Exit(1)
 
@@ -113,17 +109,16 @@ def fork(
 
     Example: candor fork run_3f2a --at answer --set model=large
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.cli.ask.options import parse_changes
     from api.cli.ask.run import run_question, show_and_end
     from api.services.research.replay import fork_request, step_options
 
     candor = cli.make_candor()
     if options:
-        print_json(step_options(candor.panel, run_id, at, LOCAL_CALLER).model_dump(mode="json"))
+        print_json(step_options(candor.panel, run_id, at, cli.caller).model_dump(mode="json"))
         return
     change = parse_changes(at, changes or [])
-    collection, request = fork_request(candor.panel, candor.collections.open_library, run_id, change, LOCAL_CALLER)
+    collection, request = fork_request(candor.panel, candor.collections.open_library, run_id, change, cli.caller)
     answer = run_question(candor.panel, candor.collections, request, collection, progress=not cli.as_json)
     origin = request.fork.run_id if request.fork else run_id
     note = f"`candor compare {origin} {answer.run_id}` compares the fork with the original run."
@@ -142,15 +137,10 @@ def compare(
 
     Example: candor compare run_3f2a run_9c41
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.cli.render.past import show_comparison
     from api.services.research.compare import compare_runs
 
-    compared = compare_runs(cli.make_candor().trace, first, second, LOCAL_CALLER)
-    if cli.as_json:
-        print_json(compared)
-    else:
-        show_comparison(make_console(), compared)
+    cli.show(compare_runs(cli.make_candor().trace, first, second, cli.caller), show_comparison)
 
 
 @app.command()
@@ -168,7 +158,6 @@ def rate(
     """
     from pydantic import ValidationError
 
-    from api.auth.permissions import LOCAL_CALLER
     from api.errors import fault_list
     from api.services.research.runs import RatingRequest, rate_run
     from multi_agent.storage.run_filter import Rating
@@ -179,7 +168,7 @@ def rate(
         given = RatingRequest(rating=None if rating == "none" else Rating(rating), note=note)
     except ValidationError as error:
         raise UsageError(f"Invalid rating: {fault_list(error)}.") from error
-    run = rate_run(cli.make_candor().trace, run_id, given, LOCAL_CALLER)
+    run = rate_run(cli.make_candor().trace, run_id, given, cli.caller)
     cli.print_result(run, f"{run.run_id}: {f'rated {run.rating.value}' if run.rating else 'not rated'}. {run.question}")
 
 
@@ -200,7 +189,6 @@ def export(
 
     Example: candor export run_3f2a -o answer.docx
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.exports.export import choose_format
     from api.services.research.runs import export_run
 
@@ -209,7 +197,7 @@ def export(
                          "--format json.")  # fmt: skip
     form = choose_format(format_name, output.name if output else "")
     candor = cli.make_candor()
-    exported = asyncio.run(export_run(candor.trace, run_id, LOCAL_CALLER, form, candor.documents, candor.pages))
+    exported = asyncio.run(export_run(candor.trace, run_id, cli.caller, form, candor.documents, candor.pages))
     if output is None:
         sys.stdout.buffer.write(exported.content)
         return

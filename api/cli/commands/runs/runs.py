@@ -84,11 +84,10 @@ def files(cli: Cli, run: RunId) -> None:
 
     Example: candor runs files run_3f2a
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.catalog.tools import list_files
 
     candor = cli.make_candor()
-    found = list_files(candor.tools, candor.trace, run, LOCAL_CALLER)
+    found = list_files(candor.tools, candor.trace, run, cli.caller)
     cli.print_list(found, ("file", "bytes", "from"), [(each.name, each.size, each.url) for each in found])
 
 
@@ -102,12 +101,11 @@ def keep(
 
     Example: candor runs keep run_3f2a report.pdf
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.cli.ingest import exit_code, run_request
     from api.services.documents.kept_files import keep_file
 
     candor = cli.make_candor()
-    spec = keep_file(candor.tools, candor.trace, candor.collections, candor.keys, run, name, LOCAL_CALLER)
+    spec = keep_file(candor.tools, candor.trace, candor.collections, candor.keys, run, name, cli.caller)
     report = run_request(candor, spec, progress=not cli.as_json)
     if cli.as_json:
         print_json(report)
@@ -159,7 +157,6 @@ def import_file(
 
     Example: candor runs import run.candor
     """
-    from api.auth.permissions import LOCAL_CALLER
     from api.services.exports.run_file import LARGEST_FILE
 
     try:
@@ -168,7 +165,7 @@ def import_file(
     except OSError as error:
         raise UsageError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
     candor = cli.make_candor()
-    imported = candor.run_import.add(LOCAL_CALLER, content, collection)
+    imported = candor.run_import.add(cli.caller, content, collection)
     cli.print_result(imported, f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.")
 
 
