@@ -9,31 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from api.auth.audit import BY, AuditEntry
+from api.auth.keys import Key, Keys
 from api.auth.permissions import LOCAL_CALLER, Caller, Right
 from api.errors import UsageError
+from api.services.documents.collections import Collections
+from api.services.documents.documents import Documents
+from api.services.research.prune import PrunedRun, RunPruning
 from api.storage.home import bytes_below
 from base.bin import BIN, Kind
 from base.models import FrozenModel
 from ingest.errors import IngestError
+from ingest.ledger.records import DocumentRecord
 from ingest.ledger.rows import utc
+from multi_agent.tables.store import TableStore
+from multi_agent.tables.values import Table
 from vectorstore.errors import StoreError
-
-if TYPE_CHECKING:
-    from api.auth.keys import Key, Keys
-    from api.services.documents.collections import Collections
-    from api.services.documents.documents import Documents
-    from api.services.research.prune import PrunedRun, RunPruning
-    from ingest.ledger.records import DocumentRecord
-    from multi_agent.tables.store import TableStore
-    from multi_agent.tables.values import Table
-    from vectorstore.store import Collection
+from vectorstore.store import Collection
 
 Drop = Callable[[str], None]
 """Removes a collection permanently. The service has collections open, so it passes a function that closes them."""

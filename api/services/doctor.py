@@ -9,33 +9,32 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, SecretStr
 from rich.filesize import decimal
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from api.errors import HomeError
+from api.services.bin import Bin
+from api.services.documents.collections import Collections
 from api.settings import FILE, ModelTable, Settings
+from api.storage.live_processes import live_processes
 from base.counts import count
 from base.models import FrozenModel
 from ingest.errors import IngestError
 from ingest.ledger.ledger import DAMAGED
 from multi_agent.llm.probe import Check, check, check_offered
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.storage.trace import Trace
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import StoreError
 from vectorstore.models import UnreadableCollection
 from vectorstore.reranking import make_reranker
 from vectorstore.settings import without_password
+from vectorstore.store import VectorStore
 from vectorstore.text.languages import MULTILINGUAL, name_languages, unsupported
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-    from api.services.bin import Bin
-    from api.services.documents.collections import Collections
-    from multi_agent.llm.settings import EndpointSettings
-    from multi_agent.storage.trace import Trace
-    from vectorstore.embedding.embedder import Embedder
-    from vectorstore.store import VectorStore
 
 _SECRET = "set, not shown"
 _RESTORE = "`candor ingest --retry-failed --collection {name}` repairs it."
@@ -124,10 +123,6 @@ class Doctor:
         return self._check_database(), *shared, self._check_store(), self._check_embedder()
 
     def _check_processes(self) -> Check:
-        from sqlalchemy.exc import SQLAlchemyError
-
-        from api.storage.live_processes import live_processes
-
         try:
             live = live_processes(self.engine())
         except (HomeError, SQLAlchemyError) as error:
@@ -137,8 +132,6 @@ class Doctor:
         return Check(name="processes", ok=True, detail=listed or "no service or worker takes jobs now")
 
     def _check_database(self) -> Check:
-        from sqlalchemy.exc import SQLAlchemyError
-
         try:
             runs = len(self.trace().runs())
         except (HomeError, SQLAlchemyError) as error:
@@ -167,8 +160,6 @@ class Doctor:
 
         Yields nothing if the store or the database cannot be read, which other checks report.
         """
-        from sqlalchemy.exc import SQLAlchemyError
-
         try:
             collections = self.collections()
             names = list(collections.specs())
@@ -189,8 +180,6 @@ class Doctor:
 
     def _check_languages(self) -> Iterator[Check]:
         """Yield a check for each collection with documents in languages that the embedding model does not know."""
-        from sqlalchemy.exc import SQLAlchemyError
-
         try:
             collections, known = self.collections(), self.embedder().languages
             found = {
@@ -208,8 +197,6 @@ class Doctor:
 
     def _check_bin(self) -> Iterator[Check]:
         """Yield the size of the bin, unless it is empty or the database fails, which other checks report."""
-        from sqlalchemy.exc import SQLAlchemyError
-
         try:
             found = self.bin().list()
         except (StoreError, IngestError, HomeError, SQLAlchemyError):

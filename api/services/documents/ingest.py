@@ -13,40 +13,45 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+
+from sqlalchemy import Engine
 
 from api.errors import SettingsError, UsageError
+from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.selection import require_kept
 from api.services.documents.sources import Sources, require_web_addresses
 from api.settings import Settings
+from api.storage.uploads import Uploads
+from ingest.chunking.chunker import Chunker
 from ingest.errors import NothingToIngest
-from ingest.ledger.records import DocumentState, Stage
+from ingest.fields import given_fields, tag_names
+from ingest.isolation.isolated_parser import IsolatedChunker, IsolatedParser
+from ingest.ledger.aliases import CollectionAliases, staging_name
+from ingest.ledger.ledger import Ledger
+from ingest.ledger.lock import IngestLock, ingest_lock
+from ingest.ledger.records import DocumentState, DocumentSummary, Stage
+from ingest.parser import Parser, load_parser
+from ingest.pipeline.boundary import Boundary
+from ingest.pipeline.discovery import FoundFile, discover
+from ingest.pipeline.lost_passages import Difference, find_difference, repair
+from ingest.pipeline.model.figures import DescribingParser, FigureDescriber
+from ingest.pipeline.model.model_facts import FactFinder, FactsParser
+from ingest.pipeline.moves import Identities
+from ingest.pipeline.outcomes import found_record
+from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
-from ingest.pipeline.tally import IngestReport, Progress
+from ingest.pipeline.read_ahead import Copies
+from ingest.pipeline.reembed import ModelChange, ReembedReport, drop_replaced, open_successor, reembed
+from ingest.pipeline.stored_text import StoredTextIngest
+from ingest.pipeline.tally import IngestReport, Progress, Tally
+from ingest.pipeline.web_address import AddressedParser
+from ingest.reader import ParserOptions
+from ingest.settings import IngestSettings
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import CollectionLocked
 from vectorstore.models import NAME, CollectionSpec
+from vectorstore.store import Collection, VectorStore
 from vectorstore.text.languages import unknown_note
-
-if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-    from api.services.documents.collection_pool import CollectionPool
-    from api.storage.uploads import Uploads
-    from ingest.chunking.chunker import Chunker
-    from ingest.isolation.isolated_parser import IsolatedParser
-    from ingest.ledger.aliases import CollectionAliases
-    from ingest.ledger.ledger import Ledger
-    from ingest.ledger.lock import IngestLock
-    from ingest.ledger.records import DocumentSummary
-    from ingest.parser import Parser
-    from ingest.pipeline.boundary import Boundary
-    from ingest.pipeline.lost_passages import Difference
-    from ingest.pipeline.model.figures import FigureDescriber
-    from ingest.pipeline.model.model_facts import FactFinder
-    from ingest.pipeline.reembed import ModelChange, ReembedReport
-    from ingest.settings import IngestSettings
-    from vectorstore.embedding.embedder import Embedder
-    from vectorstore.store import Collection, VectorStore
 
 _REBUILD_DROPPED = (
     "The embedding model matches the collection again. Vectors of another model from an unfinished ingest are dropped."
@@ -100,17 +105,11 @@ class IngestService:
 
     def boundary(self, collection: str) -> Boundary:
         """Return the folders that the service may ingest from into this collection."""
-        from ingest.pipeline.boundary import Boundary
-
         roots = tuple(root.expanduser() for root in self.all_settings.service.ingest_roots)
         return Boundary(roots=roots, own=self._home, uploads=self.uploads.folder(collection))
 
     def check(self, request: IngestRequest, within: Boundary | None = None) -> None:
         """Raise IngestError, StoreError or UsageError if the ingest cannot start. Checks no individual file."""
-        from ingest.fields import given_fields, tag_names
-        from ingest.parser import load_parser
-        from ingest.pipeline.lost_passages import find_difference
-
         require_kept(self.engine, request.collection)
         tag_names(request.tags)
         given_fields(request.meta.items())
@@ -136,10 +135,6 @@ class IngestService:
 
         What is indexed stays searchable. Raises LedgerUnavailable.
         """
-        from ingest.pipeline.discovery import FoundFile, discover
-        from ingest.pipeline.moves import Identities
-        from ingest.pipeline.outcomes import found_record
-
         name = spec.collection
         require_kept(self.engine, name)
         entries = discover(spec.paths, self._home, self.uploads.folder(name), self.boundary(name))
@@ -190,15 +185,6 @@ class IngestService:
 
         Raises IngestError, StoreError, UsageError. An ingest that cannot start creates no collection.
         """
-        from ingest.isolation.isolated_parser import IsolatedChunker
-        from ingest.ledger.lock import ingest_lock
-        from ingest.pipeline.lost_passages import repair
-        from ingest.pipeline.pipeline import IngestPipeline
-        from ingest.pipeline.read_ahead import Copies
-        from ingest.pipeline.stored_text import StoredTextIngest
-        from ingest.pipeline.tally import Tally
-        from ingest.pipeline.web_address import AddressedParser
-
         with ingest_lock(self.engine, request.collection) as lock, ExitStack() as kept:
             require_kept(self.engine, request.collection)
             reporter = Tally(0, progress)
@@ -256,10 +242,6 @@ class IngestService:
 
     def _prepare(self, request: IngestRequest, within: Boundary | None) -> _PreparedIngest:
         """Walk the files, read the ledger and check the embedding model, each once."""
-        from ingest.parser import load_parser
-        from ingest.pipeline.lost_passages import Difference, find_difference
-        from ingest.pipeline.reembed import ModelChange
-
         started = time.perf_counter()
         name, chunker = request.collection, self._create_chunker()
         spec, known, change = self._new_spec(name, chunker), self.ledger.snapshot(name), None
@@ -310,10 +292,6 @@ class IngestService:
 
         If cancelled, searches use the old vectors, and the next ingest continues the re-embedding.
         """
-        from ingest.ledger.aliases import staging_name
-        from ingest.pipeline.reembed import drop_replaced, open_successor, reembed
-        from ingest.pipeline.stored_text import StoredTextIngest
-
         spec, chunker = prepared.spec, prepared.chunker
         if change := prepared.model_change:
             name = change.collection
@@ -347,8 +325,6 @@ class IngestService:
         )
 
     def _create_chunker(self) -> Chunker:
-        from ingest.chunking.chunker import Chunker
-
         limit = self._embedder.max_tokens
         tokens = self._settings.chunk_tokens or limit
         if tokens > limit:
@@ -360,17 +336,11 @@ class IngestService:
 
     def _with_models(self, parser: Parser) -> Parser:
         """Wrap the parser to get facts and descriptions of figures from models, if configured."""
-        from ingest.pipeline.model.figures import DescribingParser
-        from ingest.pipeline.model.model_facts import FactsParser
-
         if self.fact_finder:
             parser = FactsParser(parser, self.fact_finder)
         return DescribingParser(parser, self.describer) if self.describer else parser
 
     def _create_parser(self, cancelled: Callable[[], bool]) -> IsolatedParser:
-        from ingest.isolation.isolated_parser import IsolatedParser
-        from ingest.reader import ParserOptions
-
         settings = self._settings
         return IsolatedParser(
             settings.parser,

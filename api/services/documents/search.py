@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from api.errors import UsageError
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
+from api.services.research.library import CollectionLibrary
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord
 from multi_agent.library import CatalogueEntry
@@ -21,12 +22,9 @@ from multi_agent.values.versions import left_out
 from vectorstore.mentions import WantedWords
 from vectorstore.models import ChunkFilter, Hit, SearchMode, names_in
 from vectorstore.qdrant_schema import chunk_language
+from vectorstore.reranking import Reranker
 from vectorstore.restrictions import normal, parse
-
-if TYPE_CHECKING:
-    from api.services.research.library import CollectionLibrary
-    from vectorstore.reranking import Reranker
-    from vectorstore.retrieval import Retriever
+from vectorstore.retrieval import Retriever
 
 
 class Found(NamedTuple):
@@ -139,8 +137,6 @@ def timed_search(
     clock = _Clock()
     name = collections.resolve(collection)
     with collections.open(name) as opened:
-        from vectorstore.retrieval import Retriever
-
         clock.lap("open collections")
         embedder = None if mode is SearchMode.WORDS else collections.load_embedder()
         clock.lap("load embedding model")

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import JsonValue, ValidationError
@@ -18,8 +18,10 @@ from api.storage.uploads import Uploads, safe_name
 from base.counts import count
 from base.models import FrozenModel, describe_faults
 from ingest.errors import SourceFailed
+from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState
 from ingest.ledger.sources import EVERY, SourceRecord, SourceTable
+from ingest.ledger.versions import remove_documents
 from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.outcomes import found_record
 from ingest.pipeline.plan import IngestRequest
@@ -32,10 +34,7 @@ from ingest.sources.git import GitAccess, GitSource, is_repository
 from ingest.sources.imap import SCHEMES, ImapOptions, ImapSource
 from ingest.sources.web import WebOptions, WebSource
 from vectorstore.models import NAME
-
-if TYPE_CHECKING:
-    from ingest.ledger.ledger import Ledger
-    from vectorstore.store import Collection
+from vectorstore.store import Collection
 
 _WEB = ("http://", "https://")
 Options = TypeVar("Options", bound=FrozenModel)
@@ -124,8 +123,6 @@ class Sources:
 
         ``opened`` is the collection, of which the caller holds the lock, or None if it does not exist.
         """
-        from ingest.ledger.versions import remove_documents
-
         folder = self._folder(source)
         gone = [
             each

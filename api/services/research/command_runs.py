@@ -11,17 +11,15 @@ import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
 from api.errors import NotOurs
 from multi_agent.errors import RunUnderWay
 from multi_agent.storage.run_filter import RunState
+from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Answer, Status
-
-if TYPE_CHECKING:
-    from multi_agent.storage.trace import RunSummary, Trace
 
 T = TypeVar("T")
 
