@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from base.counts import count
@@ -176,6 +177,17 @@ def command_message(error: Exception) -> str:
     """Return the message of an error with its remedy on the command line."""
     remedy = error.command if isinstance(error, Explained) else ""
     return " ".join(filter(None, (error_message(error), remedy)))
+
+
+@contextmanager
+def usage_errors(problem: str) -> Iterator[None]:
+    """Replace a pydantic ValidationError by a UsageError that states the problem and the faults."""
+    from pydantic import ValidationError
+
+    try:
+        yield
+    except ValidationError as error:
+        raise UsageError(f"{problem}: {fault_list(error)}.") from error
 
 
 def fault_list(error: ValidationError) -> str:

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from api.errors import UsageError, fault_list
+from api.errors import UsageError, usage_errors
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -275,12 +275,8 @@ def show_rights(rights: Mapping[str, str]) -> str:
 
 def valid_request(kind: type[ModelT], **values: Any) -> ModelT:
     """Return the request with these values. Raises UsageError."""
-    from pydantic import ValidationError
-
-    try:
+    with usage_errors("Invalid input"):
         return kind.model_validate(values)
-    except ValidationError as error:
-        raise UsageError(f"Invalid input: {fault_list(error)}.") from error
 
 
 def edit_text(text: str, suffix: str) -> str:
@@ -344,12 +340,8 @@ def read_data(file: Path) -> Any:
 
 def read_template(file: Path, kind: type[ModelT]) -> ModelT:
     """Read a template from a TOML or JSON file. Raises UsageError."""
-    from pydantic import ValidationError
-
-    try:
+    with usage_errors(f"{str(file)!r} is not a valid template"):
         return kind.model_validate(read_data(file))
-    except ValidationError as error:
-        raise UsageError(f"{str(file)!r} is not a valid template: {fault_list(error)}.") from error
 
 
 def write_file(file: Path, content: str | bytes, *, new: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.errors import UsageError, fault_list
+from api.errors import usage_errors
 
 if TYPE_CHECKING:
     from multi_agent.values.request import DocumentFilter
@@ -83,12 +83,10 @@ def make_filter(
     latest: bool = False,
 ) -> DocumentFilter | None:
     """Return the filter for the options, or None without options. Raises UsageError for an invalid value."""
-    from pydantic import ValidationError
-
     from api.services.documents.selection import named_values
     from multi_agent.values.request import DocumentFilter
 
-    try:
+    with usage_errors("Invalid filter"):
         wanted = DocumentFilter(
             documents=tuple(documents or ()),
             folder=None if folder is None else _folder(folder),
@@ -98,8 +96,6 @@ def make_filter(
             where=named_values(where or ()),
             latest=latest,
         )
-    except ValidationError as error:
-        raise UsageError(f"Invalid filter: {fault_list(error)}.") from error
     return None if wanted.is_empty else wanted
 
 

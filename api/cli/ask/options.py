@@ -10,7 +10,7 @@ from typer import Context
 
 from api.auth.permissions import LOCAL_CALLER
 from api.cli.common import read_text
-from api.errors import UsageError, fault_list
+from api.errors import UsageError, fault_list, usage_errors
 from api.services.research.replay import find_earlier
 from multi_agent.storage.trace import Trace
 from multi_agent.values.plan import Plan
@@ -39,15 +39,12 @@ _RESULTS = TypeAdapter(tuple[RagResult, ...])
 
 def read_passages(path: Path) -> tuple[RagResult, ...]:
     """Return the passages in a JSON file. Raises UsageError if it is unreadable, invalid or empty."""
+    wanted = f"The file {str(path)!r} must contain a JSON list of passages, each with `text` and `source`"
     try:
-        passages = _RESULTS.validate_json(path.read_bytes())
+        with usage_errors(wanted):
+            passages = _RESULTS.validate_json(path.read_bytes())
     except OSError as error:
         raise UsageError(f"The file {str(path)!r} cannot be read: {error.strerror}.") from error
-    except ValidationError as error:
-        raise UsageError(
-            f"The file {str(path)!r} must contain a JSON list of passages, each with `text` and `source`: "
-            f"{fault_list(error)}."
-        ) from error
     if not passages:
         raise UsageError(f"The file {str(path)!r} contains no passages. Add some, or omit --passages.")
     return passages
@@ -74,10 +71,8 @@ def parse_changes(step: str, given: Sequence[str]) -> ForkChange:
                 f"--set {each!r} is not model=ENDPOINT, instruction=TEXT, inputs.NAME=VALUE, prompt=AGENT:FILE, "
                 "evidence=NUMBERS or plan=FILE.json."
             )
-    try:
+    with usage_errors("Invalid change"):
         return ForkChange.model_validate(fields)
-    except ValidationError as error:
-        raise UsageError(f"Invalid change: {fault_list(error)}.") from error
 
 
 def _plan(file: Path) -> Plan:

@@ -20,7 +20,7 @@ from api.cli.common import (
     write_file,
 )
 from api.cli.filters import Documents, Folder, Since, Tags, Types, Where, make_filter
-from api.errors import UsageError, fault_list
+from api.errors import UsageError, usage_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -233,14 +233,10 @@ def drop(cli: Cli, name: Name, now: Now = False, yes: Yes = False) -> None:
 
 
 def _read_columns(written: list[str]) -> tuple[Column, ...]:
-    from pydantic import ValidationError
-
     from multi_agent.tables.values import Column
 
-    try:
+    with usage_errors("Invalid column"):
         return tuple(map(Column.parse, written))
-    except ValidationError as error:
-        raise UsageError(f"Invalid column: {fault_list(error)}.") from error
 
 
 def _fill(candor: Candor, table: Table, request: FillRequest, cli: Cli) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from api.auth.permissions import LOCAL_CALLER, Caller
-from api.errors import UsageError, fault_list
+from api.errors import usage_errors
 from api.services.documents.collections import Collections
 from base.models import FrozenModel
 from multi_agent.catalog.catalog import AgentCatalog
@@ -39,10 +39,8 @@ class PlanFile(FrozenModel):
     @classmethod
     def parse(cls, text: str, where: str) -> PlanFile:
         """Parse a plan file. Raises UsageError with all faults. ``where`` names the source of the file."""
-        try:
+        with usage_errors(f"{where} is not a valid plan"):
             return cls.model_validate_json(text)
-        except ValidationError as error:
-            raise UsageError(f"{where} is not a valid plan: {fault_list(error)}.") from error
 
     @property
     def text(self) -> str:

@@ -15,11 +15,9 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any, TextIO
 
-from pydantic import ValidationError
-
 from api.auth.limits import has_tokens, limit_budget
 from api.auth.permissions import Caller, Limits, Right
-from api.errors import UsageError, fault_list
+from api.errors import UsageError, usage_errors
 from api.services.documents.collections import Collections
 from api.services.research.research import PanelFactory
 from ingest.errors import DocumentNotFound
@@ -151,12 +149,10 @@ class Evaluations:
 
     def make_configuration(self, given: Mapping[str, Any], source: str) -> Configuration:
         """Validate a configuration and resolve its model. Errors contain ``source`` as its name. Raises UsageError."""
-        try:
+        with usage_errors(f"Invalid configuration {source!r}"):
             configuration = Configuration.model_validate({"model": "", **given})
             panel = self._panel_for(configuration)
             _request(Question(id="q", question="?"), configuration).validated()
-        except ValidationError as error:
-            raise UsageError(f"Invalid configuration {source!r}: {fault_list(error)}.") from error
         return configuration.model_copy(update={"model": panel.model_name(configuration.endpoint)})
 
     def start(

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import ValidationError
-
 from api.auth.permissions import Caller
-from api.errors import UsageError, fault_list
+from api.errors import UsageError, usage_errors
 from api.services.research.command_runs import CommandRuns
 from api.services.research.runs import find_run
 from api.settings import Settings
@@ -39,9 +37,8 @@ def request_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 def make_request(given: Mapping[str, Any]) -> Request:
     """Return the request with these fields. Raises UsageError if one is invalid."""
     try:
-        return Request.model_validate(request_fields(given)).validated()
-    except ValidationError as error:
-        raise UsageError(f"Invalid request: {fault_list(error)}.") from error
+        with usage_errors("Invalid request"):
+            return Request.model_validate(request_fields(given)).validated()
     except AgentError as error:
         raise UsageError(str(error)) from error
 

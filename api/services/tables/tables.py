@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AwareDatetime, Field
 
 from api.auth.limits import require_tokens
 from api.auth.permissions import Caller, Right
-from api.errors import UsageError, fault_list
+from api.errors import usage_errors
 from api.services.documents.collections import Collections
 from api.services.research.research import PanelFactory
 from base.counts import count
@@ -242,10 +242,8 @@ class Tables:
 
 
 def _validated(given: dict[str, Any]) -> Table:
-    try:
+    with usage_errors("Invalid table"):
         return Table.model_validate(given)
-    except ValidationError as error:
-        raise UsageError(f"Invalid table: {fault_list(error)}.") from error
 
 
 def _find_row(grid: Grid, document: str) -> TableRow:

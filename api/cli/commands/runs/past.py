@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from api.cli.common import Cli, RunId, command, complete_runs, make_console, print_json, print_message, write_file
-from api.errors import UsageError
+from api.errors import UsageError, usage_errors
 
 app = command()
 
@@ -156,18 +156,13 @@ def rate(
 
     Example: candor rate run_3f2a down --note "It is -20 °C, see page 3."
     """
-    from pydantic import ValidationError
-
-    from api.errors import fault_list
     from api.services.research.runs import RatingRequest, rate_run
     from multi_agent.storage.run_filter import Rating
 
     if rating not in ("none", *Rating):
         raise UsageError(f"Unknown rating {rating!r}. Choose from up, down and none.")
-    try:
+    with usage_errors("Invalid rating"):
         given = RatingRequest(rating=None if rating == "none" else Rating(rating), note=note)
-    except ValidationError as error:
-        raise UsageError(f"Invalid rating: {fault_list(error)}.") from error
     run = rate_run(cli.make_candor().trace, run_id, given, cli.caller)
     cli.print_result(run, f"{run.run_id}: {f'rated {run.rating.value}' if run.rating else 'not rated'}. {run.question}")
 
