@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from api.services.evaluation.evaluations import Evaluations
     from api.services.exports.import_run import RunImport
     from api.services.research.command_runs import CommandRuns
-    from api.services.research.downloads import DownloadReader
     from api.services.research.prune import RunPruning
     from api.services.research.research import PanelFactory
     from api.services.tables.tables import Tables
@@ -336,6 +335,7 @@ class Candor:
     @part
     def tools(self) -> Toolbox:
         """The tools that agents can be granted."""
+        from api.services.research.downloads import DownloadReader
         from multi_agent.storage.tool_calls import ToolCalls
         from multi_agent.toolbox.approvals import Approvals
         from multi_agent.toolbox.toolbox import BUILT_IN, Toolbox, ToolRegistry
@@ -344,16 +344,8 @@ class Candor:
         servers = (server.name for server in settings.mcp_servers)
         registry = ToolRegistry.discover((BUILT_IN, *settings.packages), settings.disabled, servers)
         sandboxes = self.settings.home / "sandbox"
-        return Toolbox(
-            registry, settings, sandboxes, Approvals(self.engine), ToolCalls(self.engine), self.download_reader
-        )
-
-    @part
-    def download_reader(self) -> DownloadReader:
-        """Reads the pages and files that runs fetch."""
-        from api.services.research.downloads import DownloadReader
-
-        return DownloadReader(self.settings.ingest)
+        reader = DownloadReader(self.settings.ingest)
+        return Toolbox(registry, settings, sandboxes, Approvals(self.engine), ToolCalls(self.engine), reader)
 
     @part
     def panel(self) -> PanelFactory:

@@ -8,7 +8,7 @@ import secrets
 import shlex
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from api.cli.ask.run import make_budgeted, run_question
 from api.cli.common import Cli, make_console, print_json, print_message
@@ -21,10 +21,6 @@ from multi_agent.values.context import Candidate
 from multi_agent.values.request import Request
 from vectorstore.errors import StoreError
 from vectorstore.models import names_in
-
-if TYPE_CHECKING:
-    pass
-
 
 _HELP = {
     "/new": "start a new conversation",

@@ -65,10 +65,7 @@ def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     Raises UsageError if the address cannot or must not be used, or if another service uses the data folder or the
     database.
     """
-    _ = (
-        candor.trace,
-        candor.agent_catalog.registry(),
-    )  # report their errors before the URL
+    _ = candor.trace, candor.agent_catalog.registry()  # report their errors before the URL
     require_sound(candor.settings)
     service = candor.settings.service
     if service.oidc.issuer:

@@ -30,6 +30,7 @@ from api.storage.notifications import Listener
 from base.rpc import Channel, Disconnected, to_failure
 from ingest.errors import LedgerUnavailable
 from multi_agent.llm.models import Models
+from multi_agent.storage.tables import EVENTS_CHANNEL
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event
 from vectorstore.remote.process import SearchProcess
@@ -60,19 +61,14 @@ async def start_service(candor: Candor, stack: AsyncExitStack, listeners: Sequen
     See ``start_jobs``.
     """
     searches = stack.enter_context(candor.serve_store())
-    return ServiceParts(**vars(await _start_service_jobs(candor, stack, listeners)), searches=searches)
-
-
-async def _start_service_jobs(candor: Candor, stack: AsyncExitStack, listeners: Sequence[Subscriber]) -> JobParts:
     has_worker = candor.settings.service.research_process
     kinds = [kind for kind in JobKind if not (has_worker and kind in ServiceWorker.kinds)]
     queue = JobQueue(candor.settings, kinds, serves=True)
-    if not has_worker:
-        return await start_jobs(candor, stack, queue, listeners)
-    worker = ServiceWorker(candor.settings, queue)
+    worker = ServiceWorker(candor.settings, queue) if has_worker else None
     parts = await start_jobs(candor, stack, queue, listeners, worker=worker)
-    await worker.start(parts.runs)
-    return parts
+    if worker:
+        await worker.start(parts.runs)
+    return ServiceParts(**vars(parts), searches=searches)
 
 
 async def start_jobs(
@@ -101,7 +97,7 @@ async def start_jobs(
     if peers:
         await peers.start(jobs)
         stack.push_async_callback(peers.leave)
-    listener = Listener(candor.engine)
+    listener = Listener(candor.engine, EVENTS_CHANNEL)
     shared: tuple[Settings, Models] | None = None
 
     def make_models() -> Models:

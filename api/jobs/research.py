@@ -27,7 +27,6 @@ from api.services.research.research import PanelFactory
 from api.storage.notifications import Listener
 from multi_agent.errors import AgentError
 from multi_agent.llm.models import Models
-from multi_agent.storage.tables import EVENTS_CHANNEL
 from multi_agent.storage.trace import WAITING, RunSummary, Trace
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import Subscriber
@@ -97,7 +96,7 @@ class Runs(JobHandler):
         self._creating = threading.Lock()  # the request and its job may both store the run at the same moment
         self._database_slot = asyncio.Semaphore(1)  # a hundred concurrent runs read the database one after the other
         jobs.register(JobKind.RESEARCH, self)
-        listener.on(EVENTS_CHANNEL, self._notified, self._wake_all)
+        listener.on(self._notified, self._wake_all)
 
     async def recover(self) -> None:
         """Store the end of runs whose jobs have ended, for example while the database was down."""

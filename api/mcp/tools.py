@@ -183,12 +183,8 @@ def make_server(tools: Tools) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "candor", title="Candor", instructions=_INSTRUCTIONS, version=own_version(), log_level="WARNING"
     )
-    server.tool(annotations=_READS)(_with_tool_errors(tools.collections))
-    server.tool(annotations=_READS)(_with_tool_errors(tools.search))
-    server.tool(annotations=_ADDS)(_with_tool_errors(tools.research))
-    server.tool(annotations=_READS)(_with_tool_errors(tools.read_document))
-    server.tool(annotations=_READS)(_with_tool_errors(tools.runs))
-    server.tool(annotations=_READS)(_with_tool_errors(tools.run))
+    for each in (tools.collections, tools.search, tools.research, tools.read_document, tools.runs, tools.run):
+        server.tool(annotations=_ADDS if each == tools.research else _READS)(_with_tool_errors(each))
     return server
 
 

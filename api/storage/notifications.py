@@ -1,12 +1,9 @@
 """Notifications between processes on one Postgres database (``NOTIFY`` and ``LISTEN``).
 
-    listener = Listener(engine)
-    listener.on("candor_events", receive=show_run, refresh=show_all_runs)
+    listener = Listener(engine, "candor_events")
+    listener.on(receive=show_run, refresh=show_all_runs)
     async with listener.listening():
         …
-
-    with engine.begin() as connection:
-        notify(connection, "candor_events", run_id)  # delivered if the transaction commits
 
 A notification that is sent while a process has no connection is lost for it. So notify about what the database
 stores, and read it again in ``refresh``. On SQLite nothing is sent and nothing is received.
@@ -18,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sql
 
@@ -33,36 +30,24 @@ _LONGEST_PAUSE_S = 5.0
 _KEEPALIVE = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 
-def notify(connection: sql.Connection, channel: str, payload: str) -> None:
-    """Send a notification when the transaction commits. Do nothing on SQLite."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(sql.select(sql.func.pg_notify(channel, payload)))
-
-
-class _Handler(NamedTuple):
-    receive: Callable[[str], None]
-    refresh: Callable[[], None]
-
-
 class Listener:
-    """The connection on which a process receives notifications. It reconnects when Postgres restarts.
+    """The connection on which a process receives the notifications of a channel. It reconnects when Postgres restarts.
 
     Belongs to the event loop that enters ``listening``.
     """
 
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
-        self._handlers: dict[str, _Handler] = {}
+    def __init__(self, engine: sql.Engine, channel: str) -> None:
+        self._engine, self._channel = engine, channel
         self.connected = False
         """Whether notifications arrive now. Always False on SQLite."""
 
-    def on(self, channel: str, receive: Callable[[str], None], refresh: Callable[[], None]) -> None:
+    def on(self, receive: Callable[[str], None], refresh: Callable[[], None]) -> None:
         """Call ``receive`` with the payload of each notification. Call this method before ``listening``.
 
         ``refresh`` is called after each connection, because notifications may have been lost before. Both are called
         in the event loop. They must neither block nor raise.
         """
-        self._handlers[channel] = _Handler(receive, refresh)
+        self._receive, self._refresh = receive, refresh
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -86,7 +71,7 @@ class Listener:
             try:
                 async with await self._connect() as connection:
                     pause = _FIRST_PAUSE_S
-                    await self._receive(connection)
+                    await self._hear(connection)
             except OperationalError as error:
                 log.warning("No notifications from Postgres, connecting again in %.1f s: %s", pause, str(error).strip())
             finally:
@@ -100,13 +85,11 @@ class Listener:
         _, address = self._engine.dialect.create_connect_args(self._engine.url)
         return await AsyncConnection.connect(**{**_KEEPALIVE, **address}, autocommit=True)
 
-    async def _receive(self, connection: AsyncConnection[Any]) -> None:
+    async def _hear(self, connection: AsyncConnection[Any]) -> None:
         from psycopg.sql import SQL, Identifier
 
-        for channel in self._handlers:
-            await connection.execute(SQL("LISTEN {}").format(Identifier(channel)))
+        await connection.execute(SQL("LISTEN {}").format(Identifier(self._channel)))
         self.connected = True
-        for handler in self._handlers.values():
-            handler.refresh()
+        self._refresh()
         async for notification in connection.notifies():
-            self._handlers[notification.channel].receive(notification.payload)
+            self._receive(notification.payload)

@@ -6,10 +6,8 @@ from fastapi import Response
 
 from api.http.deps import CandorDep, OptionalCaller, PartsDep
 from api.http.router import make_router
-from api.jobs.service_worker import ServiceWorker
 from base.models import FrozenModel
 from multi_agent.llm.probe import Check
-from vectorstore.remote.process import SearchProcess
 
 router = make_router(tags=["health"])
 
@@ -50,25 +48,24 @@ async def readyz(candor: CandorDep, parts: PartsDep, caller: OptionalCaller, res
             found = await asyncio.to_thread(candor.doctor.check_parts)
     except TimeoutError:
         found = (_SLOW,)
-    checks = (*found, _check_search(parts.searches), _check_research(parts.worker))
+    search, worker = parts.searches, parts.worker
+    own = (
+        _check("search", search.failure, f"in process {search.pid}"),
+        _check(
+            "research", worker.failure if worker else "", f"in process {worker.pid}" if worker else "in the service"
+        ),
+    )
+    checks = (*found, *own)
     ok = all(check.ok for check in checks)
     response.status_code = 200 if ok else 503
     return Readiness(ok=ok, checks=checks if caller and caller.is_admin else ())
 
 
-def _check_search(searches: SearchProcess) -> Check:
-    if searches.failure:
-        return Check(
-            name="search", ok=False, detail=f"{searches.failure} Another one is starting.",
-            remedy="Wait a moment. If it does not start, read the service's log; the machine may be out of memory.",
-        )  # fmt: skip
-    return Check(name="search", ok=True, detail=f"in process {searches.pid}")
-
-
-def _check_research(worker: ServiceWorker | None) -> Check:
-    if worker and worker.failure:
-        return Check(
-            name="research", ok=False, detail=f"{worker.failure} It was not ready yet. Another one is starting.",
-            remedy="Wait a moment. If it does not start, read the service's log; the machine may be out of memory.",
-        )  # fmt: skip
-    return Check(name="research", ok=True, detail=f"in process {worker.pid}" if worker else "in the service")
+def _check(name: str, failure: str, where: str) -> Check:
+    """Check a process of the service, which is restarted if it ends."""
+    if not failure:
+        return Check(name=name, ok=True, detail=where)
+    return Check(
+        name=name, ok=False, detail=f"{failure} Another one is starting.",
+        remedy="Wait a moment. If it does not start, read the service's log; the machine may be out of memory.",
+    )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sql
 
-from api.storage.notifications import Listener, notify
+from api.storage.notifications import Listener
 from support.postgres import PostgresServer
 from support.waiting import wait_for
 
@@ -17,16 +17,20 @@ class Received:
     def __init__(self, engine: sql.Engine) -> None:
         self.payloads: list[str] = []
         self.refreshed = 0
-        self.listener = Listener(engine)
-        self.listener.on(CHANNEL, self.payloads.append, self._refresh)
+        self.listener = Listener(engine, CHANNEL)
+        self.listener.on(self.payloads.append, self._refresh)
 
     def _refresh(self) -> None:
         self.refreshed += 1
 
 
+def notify(connection: sql.Connection, payload: str) -> None:
+    connection.execute(sql.select(sql.func.pg_notify(CHANNEL, payload)))
+
+
 def send(engine: sql.Engine, payload: str) -> None:
     with engine.begin() as connection:
-        notify(connection, CHANNEL, payload)
+        notify(connection, payload)
 
 
 async def test_a_notification_arrives_when_its_transaction_commits(postgres_server: PostgresServer) -> None:
@@ -35,7 +39,7 @@ async def test_a_notification_arrives_when_its_transaction_commits(postgres_serv
     async with received.listener.listening():
         await wait_for(lambda: received.refreshed)
         with engine.connect() as connection:
-            notify(connection, CHANNEL, "rolled back")
+            notify(connection, "rolled back")
             connection.rollback()
         send(engine, "first")
         send(engine, "with a 'quote'")
@@ -64,6 +68,5 @@ async def test_sqlite_has_no_notifications() -> None:
     engine = sql.create_engine("sqlite://")
     received = Received(engine)
     async with received.listener.listening():
-        send(engine, "unheard")
         assert not received.listener.connected
     assert (received.payloads, received.refreshed) == ([], 0)

@@ -110,7 +110,7 @@ ModelNamesDep = Annotated[ModelNames, Depends(_model_names)]
 @router.get("/models", responses=_error_responses(503))
 def models(names: ModelNamesDep) -> ChatModels:
     """List the models that can answer: collections with documents, and agents that work alone over a collection."""
-    return ChatModels(data=tuple(map(_model, names(()))))
+    return ChatModels(data=tuple(ChatModel(id=name) for name in names(())))
 
 
 @router.get("/models/{model}", responses=_error_responses(404, 503))
@@ -121,7 +121,7 @@ def model(
     """Get one model."""
     if model not in names(()):
         raise ModelNotFound(model)
-    return _model(model)
+    return ChatModel(id=model)
 
 
 def _is_known(body: ChatRequest, models: Sequence[str]) -> bool:
@@ -204,10 +204,6 @@ async def _chunks(runs: Runs, trace: Trace, run_id: str, reply: Reply) -> AsyncI
 
 def _event(value: dict[str, Any]) -> str:
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"
-
-
-def _model(name: str) -> ChatModel:
-    return ChatModel(id=name)
 
 
 def _failure(answer: Answer) -> str:
