@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from api.services.bin import Bin
     from api.services.catalog.agents import Agents
     from api.services.catalog.plans import Plans
-    from api.services.catalog.skills import Skills
     from api.services.doctor import Doctor
     from api.services.documents.collections import Collections
     from api.services.documents.documents import Documents
@@ -478,13 +477,6 @@ class Candor:
         from api.services.catalog.agents import Agents
 
         return Agents(self.agent_catalog, self.settings.research.agent_models)
-
-    @part
-    def skills(self) -> Skills:
-        """List and change skills."""
-        from api.services.catalog.skills import Skills
-
-        return Skills(self.agent_catalog)
 
     @part
     def plans(self) -> Plans:

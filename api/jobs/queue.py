@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -150,7 +150,8 @@ class JobQueue:
             DBOS.listen_queues(
                 [name for kind in self.limits for name in (self._queue_name(kind), self._own_name(kind))]
             )
-        async with self._start_lock():
+        url = self._settings.database_url
+        async with start_lock(url.get_secret_value()) if url else nullcontext():
             DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
         if not self._settings.shares_jobs and not self._worker_id:  # its last worker has ended with the last service
             await self._hand_out("executor_id = :id", id=self.home_id + OF_SERVICE)
@@ -264,10 +265,6 @@ class JobQueue:
                 return dbos_internals.hand_out(connection, condition, **values)
 
         return await asyncio.to_thread(hand_out)
-
-    def _start_lock(self) -> AbstractAsyncContextManager[None]:
-        url = self._settings.database_url
-        return start_lock(url.get_secret_value()) if url else nullcontext()
 
     def _queue_name(self, kind: JobKind) -> str:
         settings = self._settings

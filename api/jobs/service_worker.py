@@ -148,7 +148,7 @@ class ServiceWorker:
             elif news.ready:
                 self._ready, self.failure = True, ""
             elif done := self._cancelling.pop(news.cancelled, None):
-                _settle(done, news)
+                done.set_exception(news.failure.to_exception()) if news.failure else done.set_result(None)
 
     async def _bury(self) -> None:
         """Wait until the process has exited, which takes a moment longer than the end of its connection."""
@@ -192,10 +192,3 @@ async def _publish(audience: Audience, event: Event) -> None:
         await audience.publish(event)
     except Exception:
         log.exception("A listener failed on event %d of run %s.", event.number, event.run_id)
-
-
-def _settle(done: asyncio.Future[None], news: News) -> None:
-    if news.failure:
-        done.set_exception(news.failure.to_exception())
-    else:
-        done.set_result(None)

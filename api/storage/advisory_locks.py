@@ -74,7 +74,10 @@ class AdvisoryLocks:
                 log.warning("The request limit of an endpoint cannot be read from Postgres: %s", error)
                 failed = error
             else:
-                return self._hold(endpoint, number) if number is not None else None
+                if number is None:
+                    return None
+                held = self._held[endpoint, number] = HeldAdvisoryLock(self, endpoint, number)
+                return held
         raise failed
 
     def _release(self, lock: HeldAdvisoryLock) -> None:
@@ -85,10 +88,6 @@ class AdvisoryLocks:
             self._scalar(_RELEASE, endpoint=lock.endpoint, number=lock.number)
         except sql.exc.SQLAlchemyError as error:
             log.warning("The connection that held the request limits of endpoints ended: %s", error)
-
-    def _hold(self, endpoint: int, number: int) -> HeldAdvisoryLock:
-        held = self._held[endpoint, number] = HeldAdvisoryLock(self, endpoint, number)
-        return held
 
     def _scalar(self, statement: sql.TextClause, **parameters: object) -> Any:
         """Execute the statement, and close the connection if that fails."""

@@ -1,4 +1,4 @@
-"""Use cases for listing, describing, adding, changing and removing agents."""
+"""Use cases for listing, describing, adding and changing agents."""
 
 from __future__ import annotations
 
@@ -101,14 +101,6 @@ class Agents:
         options = self._catalog.get(name).options.model_dump() | given
         self._catalog.set_options(name, AgentOptions(**options))
         return self.describe(name)
-
-    def custom(self, name: str) -> CustomAgent:
-        """Return the definition of a custom agent. Raises NotKept, AgentError."""
-        return self._catalog.get_custom(name)
-
-    def remove(self, name: str) -> None:
-        """Remove a custom agent. Active runs can still use it. Raises NotKept, KeptInFile, AgentError."""
-        self._catalog.remove(name)
 
     def list(self) -> list[AgentDescription]:
         """Describe all agents, including disabled ones. Raises AgentError if a stored definition is invalid."""

@@ -3,12 +3,7 @@
 from typing import Literal
 
 from api.auth.permissions import Caller
-from multi_agent.memory.memories import Kind, Memories, MemoryEntry
-
-
-def list_memories(memories: Memories, caller: Caller, kind: Kind | None = None) -> list[MemoryEntry]:
-    """Return the caller's memories and all how-to notes, latest last."""
-    return list(memories.entries(caller.key, kind))
+from multi_agent.memory.memories import Memories, MemoryEntry
 
 
 def add_memory(memories: Memories, caller: Caller, kind: Literal["preference", "how_to"], text: str) -> MemoryEntry:

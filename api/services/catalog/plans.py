@@ -62,10 +62,6 @@ class Plans:
         """Return a saved plan. Raises UnknownPlan, even if it exists but the caller may not read its collection."""
         return self.memory.get(name, caller.readable)
 
-    def require_free(self, name: str) -> None:
-        """Raise NameTaken if there is a saved plan of this name."""
-        self.memory.require_free(name)
-
     async def propose(self, run_id: str, *, keep_documents: bool = False) -> Proposal:
         """Ask the model for a template of a run's last plan, without saving it.
 

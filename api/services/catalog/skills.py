@@ -1,4 +1,4 @@
-"""Use cases for listing, describing, adding, changing and removing skills."""
+"""Use cases for listing, describing and changing skills. The catalog adds and removes them."""
 
 from __future__ import annotations
 
@@ -16,45 +16,27 @@ class SkillDescription(Skill):
     file: str = Field(description="The file that defines the skill and must be edited to change it. Often empty.")
 
 
-class Skills:
-    """The skills of the catalog. Calls block."""
+def list_skills(catalog: AgentCatalog) -> list[SkillDescription]:
+    """Describe all skills. Raises AgentError if a stored definition is invalid."""
+    agents = catalog.agents()
+    return [
+        SkillDescription(
+            **dict(kept.value),
+            given_to=tuple(agent for agent, found in agents.items() if name in found.options.skills),
+            file=str(kept.file or ""),
+        )
+        for name, kept in catalog.skills().items()
+    ]
 
-    def __init__(self, catalog: AgentCatalog) -> None:
-        self._catalog = catalog
 
-    def get(self, name: str) -> Skill:
-        """Return one skill. Raises NotKept."""
-        return self._catalog.get_skill(name).value
+def describe_skill(catalog: AgentCatalog, name: str) -> SkillDescription:
+    """Describe one skill. Raises NotKept."""
+    catalog.get_skill(name)
+    return next(each for each in list_skills(catalog) if each.name == name)
 
-    def describe(self, name: str) -> SkillDescription:
-        """Describe one skill. Raises NotKept."""
-        self._catalog.get_skill(name)
-        return next(each for each in self.list() if each.name == name)
 
-    def add(self, skill: Skill) -> SkillDescription:
-        """Add a skill. Raises NameTaken, AgentError."""
-        self._catalog.add_skill(skill)
-        return self.describe(skill.name)
-
-    def replace(self, name: str, skill: Skill) -> SkillDescription:
-        """Replace a skill. The next run uses the new version. Raises NotKept, KeptInFile, UsageError."""
-        if skill.name != name:
-            raise UsageError(f"The definition is for {skill.name!r}, not for {name!r}. A skill cannot be renamed.")
-        self._catalog.edit_skill(skill)
-        return self.describe(name)
-
-    def remove(self, name: str) -> None:
-        """Remove a skill that no agent has. Raises NotKept, KeptInFile, AgentError."""
-        self._catalog.remove_skill(name)
-
-    def list(self) -> list[SkillDescription]:
-        """Describe all skills. Raises AgentError if a stored definition is invalid."""
-        agents = self._catalog.agents()
-        return [
-            SkillDescription(
-                **dict(kept.value),
-                given_to=tuple(agent for agent, found in agents.items() if name in found.options.skills),
-                file=str(kept.file or ""),
-            )
-            for name, kept in self._catalog.skills().items()
-        ]
+def replace_skill(catalog: AgentCatalog, name: str, skill: Skill) -> None:
+    """Replace a skill. The next run uses the new version. Raises NotKept, KeptInFile, UsageError."""
+    if skill.name != name:
+        raise UsageError(f"The definition is for {skill.name!r}, not for {name!r}. A skill cannot be renamed.")
+    catalog.edit_skill(skill)

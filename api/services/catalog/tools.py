@@ -1,4 +1,4 @@
-"""Describes tools, and returns the tool calls and files of runs."""
+"""Describes tools, and returns the files of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from base.models import FrozenModel
 from multi_agent.errors import ToolError, ToolServerFailed
 from multi_agent.sandbox import Sandbox
 from multi_agent.settings.tools import ToolSettings
-from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.storage.trace import Trace
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.mcp_servers import ALL, ask_server
@@ -77,11 +76,6 @@ async def describe_tool(toolbox: Toolbox, name: str) -> ToolDescription:
     key = next(each.key for each in toolbox.settings.mcp_servers if each.name == server)
     [card] = await ask_server(toolbox.settings, server, tool)
     return ToolDescription.of(card, toolbox.settings, key)
-
-
-def list_tool_calls(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> list[ToolEntry]:
-    """Return every tool call of a run with its full result. Raises RunNotFound."""
-    return toolbox.calls.entries(find_run(trace, run_id, caller).run_id)
 
 
 def list_files(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> list[RunFile]:

@@ -9,7 +9,7 @@ from pydantic import Field
 from base.models import FrozenModel
 from ingest.errors import PageNotShown
 from ingest.ledger.records import DocumentRecord, DocumentText
-from vectorstore.models import Chunk, ChunkFilter, PageLabels, PageSpan, PrintedPages, page_labels
+from vectorstore.models import Chunk, ChunkFilter, PageLabels, PrintedPages, page_labels
 from vectorstore.store import Collection
 
 _AROUND = 60  # characters shown before and after a found text
@@ -100,7 +100,7 @@ def find_text(text: DocumentText, wanted: str, first: int, limit: int) -> Places
 
 def _place(text: DocumentText, span: tuple[int, int], page_starts: Sequence[int]) -> TextMatch:
     start, end = span
-    page = _page_at(text.pages, page_starts, start)
+    page = text.pages[max(0, bisect_right(page_starts, start) - 1)] if text.pages else None
     return TextMatch(
         start=start,
         end=end,
@@ -110,10 +110,6 @@ def _place(text: DocumentText, span: tuple[int, int], page_starts: Sequence[int]
         text=text.text[start:end],
         after=text.text[end : end + _AROUND],
     )
-
-
-def _page_at(pages: Sequence[PageSpan], starts: Sequence[int], offset: int) -> PageSpan | None:
-    return pages[max(0, bisect_right(starts, offset) - 1)] if pages else None
 
 
 def passages(opened: Collection, document: DocumentRecord, first: int, limit: int) -> list[Chunk]:

@@ -92,21 +92,13 @@ class IngestService:
     """None skips facts from a model."""
 
     @property
-    def _home(self) -> Path:
-        return self.all_settings.home
-
-    @property
     def _settings(self) -> IngestSettings:
         return self.all_settings.ingest
-
-    @property
-    def _embedder(self) -> Embedder:
-        return self.load_embedder()
 
     def boundary(self, collection: str) -> Boundary:
         """Return the folders that the service may ingest from into this collection."""
         roots = tuple(root.expanduser() for root in self.all_settings.service.ingest_roots)
-        return Boundary(roots=roots, own=self._home, uploads=self.uploads.folder(collection))
+        return Boundary(roots=roots, own=self.all_settings.home, uploads=self.uploads.folder(collection))
 
     def check(self, request: IngestRequest, within: Boundary | None = None) -> None:
         """Raise IngestError, StoreError or UsageError if the ingest cannot start. Checks no individual file."""
@@ -125,7 +117,7 @@ class IngestService:
         if stored := self._find_spec(request.collection):
             self.store.claim(stored.name)
         try:
-            require_files(request, known, own=self._home, base=base, within=within)
+            require_files(request, known, own=self.all_settings.home, base=base, within=within)
         except NothingToIngest:
             if request.paths or not find_difference(self.store, stored, self.ledger, known):
                 raise
@@ -137,7 +129,7 @@ class IngestService:
         """
         name = spec.collection
         require_kept(self.engine, name)
-        entries = discover(spec.paths, self._home, self.uploads.folder(name), self.boundary(name))
+        entries = discover(spec.paths, self.all_settings.home, self.uploads.folder(name), self.boundary(name))
         found = [each for each in entries if isinstance(each, FoundFile)]
         known = self.ledger.snapshot(name, [each.document for each in found])
         ids = Identities(known)
@@ -215,7 +207,7 @@ class IngestService:
                 pipeline = IngestPipeline(
                     parser=AddressedParser(self._with_models(parser), self.uploads.url),
                     chunker=IsolatedChunker(prepared.chunker, parser.pool, self._settings.max_passages),
-                    embedder=self._embedder,
+                    embedder=self.load_embedder(),
                     collection=collection,
                     ledger=self.ledger,
                     settings=self._settings,
@@ -231,13 +223,13 @@ class IngestService:
                 copied = report.chunks > 0 and "," in (self.all_settings.store.url or "")
                 if not report.cancelled and (prepared.difference or prepared.model_change or copied):
                     documents = StoredTextIngest(
-                        request.collection, collection, self.ledger, prepared.chunker, self._embedder,
+                        request.collection, collection, self.ledger, prepared.chunker, self.load_embedder(),
                         self._settings.embed_batch, check,
                     )  # fmt: skip
                     report = repair(report, collection, self.ledger, documents, progress, cancelled)
                 if not (report.cancelled or open_collection):
                     collection.optimize(on_index, cancelled)
-                note = unknown_note(collection.languages(exact=False), self._embedder.languages)
+                note = unknown_note(collection.languages(exact=False), self.load_embedder().languages)
                 return fetched.complete(report.model_copy(update={"search_note": note}))
 
     def _prepare(self, request: IngestRequest, within: Boundary | None) -> _PreparedIngest:
@@ -265,7 +257,7 @@ class IngestService:
                 request,
                 known,
                 index_settings(self._with_models(load_parser(self._settings.parser)), chunker, self._settings),
-                own=self._home,
+                own=self.all_settings.home,
                 base=self.uploads.folder(name),
                 within=within,
             )
@@ -297,7 +289,7 @@ class IngestService:
             name = change.collection
             with open_successor(self._new_spec(name, chunker), self.store, self.aliases) as successor:
                 documents = StoredTextIngest(
-                    name, successor, self.ledger, chunker, self._embedder, self._settings.embed_batch, lock.check,
+                    name, successor, self.ledger, chunker, self.load_embedder(), self._settings.embed_batch, lock.check,
                     staged=staging_name(successor.spec.name),
                 )  # fmt: skip
                 report = reembed(change, prepared.known, successor, self.ledger, documents, progress, cancelled)
@@ -319,20 +311,20 @@ class IngestService:
             raise UsageError(f"{name!r} is not a valid collection name. Use at most 63 letters, digits, '-' and '_'.")
         return CollectionSpec(
             name=name,
-            embedding_model=self._embedder.model,
-            dimension=self._embedder.dimension,
+            embedding_model=self.load_embedder().model,
+            dimension=self.load_embedder().dimension,
             chunking=chunker.fingerprint,
         )
 
     def _create_chunker(self) -> Chunker:
-        limit = self._embedder.max_tokens
+        limit = self.load_embedder().max_tokens
         tokens = self._settings.chunk_tokens or limit
         if tokens > limit:
             raise SettingsError(
-                f"ingest.chunk_tokens is {tokens}, but {self._embedder.model!r} reads only {limit} tokens of a "
+                f"ingest.chunk_tokens is {tokens}, but {self.load_embedder().model!r} reads only {limit} tokens of a "
                 "passage. Lower the setting, or choose another embedding model."
             )
-        return Chunker(self._embedder.count_tokens, tokens, self._settings.chunk_overlap)
+        return Chunker(self.load_embedder().count_tokens, tokens, self._settings.chunk_overlap)
 
     def _with_models(self, parser: Parser) -> Parser:
         """Wrap the parser to get facts and descriptions of figures from models, if configured."""

@@ -296,7 +296,7 @@ def _calculation(computed: Computed) -> Calculation:
         purpose=_plain(computed.purpose),
         sql=_plain(computed.sql),
         columns=tuple(map(_plain, computed.columns)),
-        rows=tuple(tuple(_cell(value) for value in row) for row in computed.rows),
+        rows=tuple(tuple("" if value is None else _plain(str(value)) for value in row) for row in computed.rows),
         notes=(
             *((f"From {count(len(computed.evidence), 'quote')} of {', '.join(made_from)}.",) if made_from else ()),
             *((f"From {_plain(computed.source)}.",) if computed.source else ()),
@@ -304,10 +304,6 @@ def _calculation(computed: Computed) -> Calculation:
             *map(_plain, computed.flaws),
         ),
     )
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else _plain(str(value))
 
 
 def _facts(run: RunSummary | None, answer: Answer) -> tuple[tuple[str, str], ...]:

@@ -24,7 +24,8 @@ def _blocks(report: Report) -> Iterator[str]:
         yield "\n".join(f"{number}. {_text(each)}" for number, each in enumerate(report.contents, 1))
     statements = [_statement(each) for each in report.statements]
     if statements:
-        yield _start(" ".join(statements)) if report.layout == "prose" else _entries(report, statements)
+        bullets = (f"{report.bullet(number)} {_start(text)}" for number, text in enumerate(statements, 1))
+        yield _start(" ".join(statements)) if report.layout == "prose" else "\n".join(bullets)
     for part in report.parts:
         yield f"## {_text(part.heading)}"
         if stated := [_statement(each) for each in part.statements]:
@@ -49,10 +50,6 @@ def _statement(statement: Statement) -> str:
     return " ".join(
         filter(None, (_text(statement.text), marks, f"**({statement.remark})**" if statement.remark else ""))
     )
-
-
-def _entries(report: Report, statements: Sequence[str]) -> str:
-    return "\n".join(f"{report.bullet(number)} {_start(text)}" for number, text in enumerate(statements, 1))
 
 
 def _calculation(calculation: Calculation) -> Iterator[str]:

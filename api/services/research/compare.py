@@ -16,10 +16,10 @@ from multi_agent.model import Usage
 from multi_agent.orchestrator.rerun.difference import Difference, first_difference
 from multi_agent.storage.recording import last_try
 from multi_agent.storage.trace import RunSummary, Trace
-from multi_agent.values.answer import Answer, Quote
+from multi_agent.values.answer import Answer
 from multi_agent.values.context import Claim
 from multi_agent.values.events import Event, PlanMade, PlanRevised
-from multi_agent.values.evidence_events import FoundPassage, Searched
+from multi_agent.values.evidence_events import Searched
 from multi_agent.values.plan import Plan
 from vectorstore.models import PrintedPages
 
@@ -138,11 +138,11 @@ def _queries(events: Iterable[Event]) -> list[str]:
 
 
 def _passages(events: Iterable[Event]) -> list[ComparedPassage]:
-    return [_passage(each) for search in _searches(events) for each in search.passages]
-
-
-def _passage(found: FoundPassage) -> ComparedPassage:
-    return ComparedPassage(name=found.name, pages=found.pages, printed_pages=found.printed_pages, excerpt=found.excerpt)
+    return [
+        ComparedPassage(**found.model_dump(include=set(ComparedPassage.model_fields)))
+        for search in _searches(events)
+        for found in search.passages
+    ]
 
 
 def _evidence(answer: Answer) -> list[ComparedQuote]:
@@ -154,11 +154,7 @@ def _evidence(answer: Answer) -> list[ComparedQuote]:
 
 def _quotes(claim: Claim, answer: Answer) -> set[tuple[str, str]]:
     """Return the evidence of the claim in a form that can be compared between two answers."""
-    return {_place(each) for each in answer.evidence if each.number in claim.evidence}
-
-
-def _place(quote: Quote) -> tuple[str, str]:
-    return quote.document, fold(quote.quote)
+    return {(each.document, fold(each.quote)) for each in answer.evidence if each.number in claim.evidence}
 
 
 def _items(first: Sequence[T], second: Sequence[T]) -> Items[T]:

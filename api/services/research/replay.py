@@ -100,14 +100,7 @@ def find_earlier(trace: Trace, run_id: str, caller: Caller) -> Earlier:
     started = trace.started(run.run_id)
     if started is None:
         raise UsageError(f"{run.run_id} ended before it started, so its options are unknown. Ask its question again.")
-    question = _completed(trace, run) or started.request.question
-    request = started.request.model_copy(update={"question": question, **_defaults(_NOT_REPEATED)})
-    return Earlier(collection=run.collection, request=request)
-
-
-def _completed(trace: Trace, run: RunSummary) -> str:
-    return trace.answer(run.run_id).completed_question if run.ended else ""
-
-
-def _defaults(names: frozenset[str]) -> dict[str, Any]:
-    return {name: Request.model_fields[name].default for name in names if name in Request.model_fields}
+    completed = trace.answer(run.run_id).completed_question if run.ended else ""
+    defaults = {name: field.default for name, field in Request.model_fields.items() if name in _NOT_REPEATED}
+    update = {"question": completed or started.request.question, **defaults}
+    return Earlier(collection=run.collection, request=started.request.model_copy(update=update))

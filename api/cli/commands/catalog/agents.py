@@ -76,8 +76,8 @@ def edit(
     """
     from multi_agent.catalog.entries import CustomAgent
 
-    agents = cli.make_candor().agents
-    changed = agents.replace(name, edit_entry(agents.custom(name), file, CustomAgent))
+    candor = cli.make_candor()
+    changed = candor.agents.replace(name, edit_entry(candor.agent_catalog.get_custom(name), file, CustomAgent))
     cli.print_result(changed, f"Changed {name}.")
 
 
@@ -123,7 +123,7 @@ def remove(cli: Cli, name: Name) -> None:
 
     Example: candor agents rm Lawyer
     """
-    cli.make_candor().agents.remove(name)
+    cli.make_candor().agent_catalog.remove(name)
     cli.print_result({"removed": name}, f"Removed {name}.")
 
 

@@ -17,9 +17,7 @@ def list_all(cli: Cli) -> None:
 
     Example: candor memories
     """
-    from api.services.catalog.memories import list_memories
-
-    found = list_memories(cli.make_candor().memories, cli.caller)
+    found = list(cli.make_candor().memories.entries(cli.caller.key))
     rows = [(each.id, each.kind, each.session, each.text, each.answer) for each in found]
     cli.print_list(found, ("memory", "kind", "session", "text", "answer"), rows)
 

@@ -101,7 +101,7 @@ def save(
             "--no-model to save the plan only if it does not contain its question."
         )
     plans = cli.make_candor().plans
-    plans.require_free(name)  # fails before the model call
+    plans.memory.require_free(name)  # fails before the model call
     if no_model:
         saved = plans.save_from_run(name, run_id, keep_documents=keep_documents)
     else:

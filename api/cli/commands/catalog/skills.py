@@ -18,7 +18,9 @@ def list_all(cli: Cli) -> None:
 
     Example: candor skills
     """
-    found = cli.make_candor().skills.list()
+    from api.services.catalog.skills import list_skills
+
+    found = list_skills(cli.make_candor().agent_catalog)
     rows = [(each.name, ", ".join(each.given_to), each.description) for each in found]
     cli.print_list(found, ("skill", "agents", "description"), rows)
 
@@ -29,13 +31,14 @@ def show(cli: Cli, name: Name) -> None:
 
     Example: candor skills show plain-words
     """
+    from api.services.catalog.skills import describe_skill
     from multi_agent.catalog.store import as_toml
 
-    skills = cli.make_candor().skills
+    catalog = cli.make_candor().agent_catalog
     if cli.as_json:
-        print_json(skills.describe(name))
+        print_json(describe_skill(catalog, name))
     else:
-        print_text(as_toml(skills.get(name)), end="")
+        print_text(as_toml(catalog.get_skill(name).value), end="")
 
 
 @app.command()
@@ -48,7 +51,7 @@ def add(cli: Cli, file: Annotated[Path, typer.Argument(help="TOML file with name
     from multi_agent.catalog.store import read_file
 
     skill = read_file(file, Skill)
-    cli.make_candor().skills.add(skill)
+    cli.make_candor().agent_catalog.add_skill(skill)
     _print_result("added", skill.name, cli)
 
 
@@ -62,10 +65,11 @@ def edit(
 
     Example: candor skills edit plain-words
     """
+    from api.services.catalog.skills import replace_skill
     from multi_agent.catalog.entries import Skill
 
-    skills = cli.make_candor().skills
-    skills.replace(name, edit_entry(skills.get(name), file, Skill))
+    catalog = cli.make_candor().agent_catalog
+    replace_skill(catalog, name, edit_entry(catalog.get_skill(name).value, file, Skill))
     _print_result("changed", name, cli)
 
 
@@ -75,7 +79,7 @@ def remove(cli: Cli, name: Name) -> None:
 
     Example: candor skills rm plain-words
     """
-    cli.make_candor().skills.remove(name)
+    cli.make_candor().agent_catalog.remove_skill(name)
     _print_result("removed", name, cli)
 
 

@@ -71,7 +71,7 @@ def change(
 @router.delete("/agents/{name}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
 def remove(candor: CandorDep, caller: Owner, name: AgentPath) -> None:
     """Remove a custom agent. Active runs can still use it."""
-    candor.agents.remove(name)
+    candor.agent_catalog.remove(name)
 
 
 @router.get("/endpoints", responses=problem_responses(503))

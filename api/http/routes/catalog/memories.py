@@ -11,7 +11,7 @@ from pydantic import Field
 from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from api.services.catalog.memories import add_memory, delete_memory, edit_memory, list_memories
+from api.services.catalog.memories import add_memory, delete_memory, edit_memory
 from base.models import FrozenModel
 from multi_agent.memory.memories import Kind, MemoryEntry
 
@@ -53,7 +53,7 @@ def memories(
     Only the supervisor reads preferences and conversations. Agents with `reads_memory` also read how-to notes and tool
     use. Memories are never evidence.
     """
-    return list_memories(candor.memories, caller, kind)
+    return list(candor.memories.entries(caller.key, kind))
 
 
 @router.post("", status_code=201, responses=problem_responses(403, 422, 503))

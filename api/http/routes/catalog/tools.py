@@ -13,6 +13,7 @@ from api.http.routes.runs.runs import RunId
 from api.services.catalog import tools as service
 from api.services.catalog.tools import RunFile, ToolDescription
 from api.services.research.kept_text import KeptText, kept_text
+from api.services.research.runs import find_run
 from api.services.research.surroundings import Surroundings, surroundings
 from multi_agent.storage.tool_calls import ToolEntry
 
@@ -38,7 +39,7 @@ async def ask_servers(candor: CandorDep, caller: Owner) -> list[ToolDescription]
 @router.get("/runs/{run_id}/tool-calls", responses=problem_responses(404, 503))
 def calls(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> list[ToolEntry]:
     """List every tool call of a run with its full result."""
-    return service.list_tool_calls(candor.tools, candor.trace, run_id, caller)
+    return candor.tools.calls.entries(find_run(candor.trace, run_id, caller).run_id)
 
 
 @router.get("/runs/{run_id}/evidence", responses=problem_responses(404, 409, 422, 503))

@@ -210,7 +210,7 @@ def test_an_agent_reads_no_more_pages_than_its_task_allows(
 def downloading(candor: Candor, web: Web, model: ToolModel) -> tuple[str, str, list[int]]:
     """A WebResearcher that downloads a PDF and reads it. Returns its quote, with address and pages."""
     tools = ("download_file", "read_download")
-    candor.skills.add(Skill(name="downloads", instructions="Download PDFs.", tools=tools))
+    candor.agent_catalog.add_skill(Skill(name="downloads", instructions="Download PDFs.", tools=tools))
     candor.agents.change("WebResearcher", AgentChanges(skills=("downloads",)))
     download = ("download_file", {"url": web.url("/noise.pdf"), "name": "noise.pdf"})
     model.turns, model.quote = [calls(download), calls(("read_download", {"name": "noise.pdf"}))], "38 decibels"
