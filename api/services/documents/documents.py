@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from api.errors import UsageError
+from api.services.documents.collections import Collections
+from api.services.documents.differences import Differences, compare_texts
+from api.storage.uploads import Uploads
 from ingest.errors import DocumentNotFound
+from ingest.fields import tag_names
+from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
+from ingest.ledger.versions import remove_documents
+from multi_agent.library import Library
+from multi_agent.values.versions import find_versions
 from vectorstore.models import names_in
-
-if TYPE_CHECKING:
-    from api.services.documents.collections import Collections
-    from api.services.documents.differences import Differences
-    from api.storage.uploads import Uploads
-    from ingest.ledger.ledger import Ledger
-    from multi_agent.library import Library
-    from vectorstore.store import Collection
+from vectorstore.store import Collection
 
 
 class Documents:
@@ -54,8 +54,6 @@ class Documents:
 
     def compare(self, old: str, new: str, collection: str | None) -> Differences:
         """Return what differs between two documents. Raises UsageError, CollectionNotFound and IngestError."""
-        from api.services.documents.differences import compare_texts
-
         before, after = self.find(old, collection), self.find(new, collection)
         found = compare_texts(self.text(before), self.text(after), before.name, after.name)
         warnings = tuple(f"{each.name}: {text}" for each in (before, after) for text in each.warnings)
@@ -63,8 +61,6 @@ class Documents:
 
     def version_before(self, document: DocumentRecord, library: Library) -> DocumentRecord:
         """Return the version before a document of a library. Raises UsageError if none is found, StoreError."""
-        from multi_agent.values.versions import find_versions
-
         for versions in find_versions(library.catalogue(), library.scan):
             ages = {entry.id: age for age, entry in versions}
             if older := [key for key, age in ages.items() if document.id in ages and age < ages[document.id]]:
@@ -81,8 +77,6 @@ class Documents:
 
         Raises UsageError, for example if a tag to remove does not exist, CollectionNotFound and IngestError.
         """
-        from ingest.fields import tag_names
-
         found, added, removed = self.find(reference, collection), tag_names(add), tag_names(remove)
         if not (added or removed):
             raise UsageError("There is nothing to change. Name tags to add or to remove.")
@@ -105,8 +99,6 @@ class Documents:
         ``put`` adds a bin entry and returns its id; the entry then holds what was removed. Without ``put``, it is
         deleted permanently. ``opened`` is the collection, if this process has it open. Raises IngestError, StoreError.
         """
-        from ingest.ledger.versions import remove_documents
-
         with self._collections.change(found.collection, opened) as changed:
             there = self._ledger.get(found.collection, found.id)
             if there is None or there.state is DocumentState.REMOVED:

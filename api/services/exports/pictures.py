@@ -6,19 +6,18 @@ import asyncio
 from collections import defaultdict
 from io import BytesIO
 from itertools import islice
-from typing import TYPE_CHECKING
+
+from PIL import Image
 
 from api.errors import InBin, OriginalGone
+from api.services.documents.documents import Documents
+from api.services.documents.shown_pages import ShownPages
 from ingest.errors import IngestError
 from ingest.pages.request import PageBox
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer, Quote
 from vectorstore.errors import StoreError
 from vectorstore.joined import part_of
-
-if TYPE_CHECKING:
-    from api.services.documents.documents import Documents
-    from api.services.documents.shown_pages import ShownPages
 
 _MOST_PAGES = 60
 _SCALE = 1.5  # pixels per point
@@ -58,8 +57,6 @@ async def draw_regions(run: RunSummary, answer: Answer, documents: Documents, pa
 
 def _crop(image: bytes, boxes: tuple[PageBox, ...]) -> bytes:
     """Return the strip of the page that contains the boxes. Without boxes, return the whole page."""
-    from PIL import Image
-
     if not boxes:
         return image
     with Image.open(BytesIO(image)) as page:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from api.auth.permissions import Caller, Right, record_access
 from api.errors import UsageError
+from api.services.documents.documents import Documents
+from api.services.documents.shown_pages import ShownPages
 from api.services.exports.export import Export, Format, export
 from api.services.exports.pictures import draw_regions
 from base.models import FrozenModel
@@ -19,10 +20,6 @@ from multi_agent.storage.run_filter import Rating, RunFilter
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Status
 from multi_agent.values.events import Event, RunStarted
-
-if TYPE_CHECKING:
-    from api.services.documents.documents import Documents
-    from api.services.documents.shown_pages import ShownPages
 
 LONGEST_NOTE = 10_000
 """Maximum characters of a note about an answer."""
