@@ -145,14 +145,6 @@ class EvaluationJobSpec(FrozenModel):
     budget: Budget = Budget()
 
 
-class EvaluationProgress(FrozenModel):
-    """Progress of an evaluation."""
-
-    asked: int
-    questions: int
-    right: float | None = Field(default=None, description="running mean score; None until an answer has been scored")
-
-
 class EvaluationJobs(JobHandler):
     """The handler of evaluation jobs."""
 
@@ -193,9 +185,9 @@ class EvaluationJobs(JobHandler):
 
 
 def _report_rows(job: ActiveJob, questions: int, rows: list[Row]) -> None:
+    """Report the numbers of answers and questions, and the mean score; None until an answer has a score."""
     scores = [right for row in rows if (right := correctness(row.figures)) is not None]
-    progress = EvaluationProgress(asked=len(rows), questions=questions, right=fmean(scores) if scores else None)
-    job.progress = progress.model_dump()
+    job.progress = {"asked": len(rows), "questions": questions, "right": fmean(scores) if scores else None}
 
 
 class TableJobSpec(FillRequest):

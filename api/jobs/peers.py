@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -37,16 +36,6 @@ from ingest.ledger.lock import release_locks_of
 from vectorstore.errors import StoreError, StoreKeyRejected
 
 _TAKEOVER_LOCK = 0x74616B656F766572  # "takeover" in ASCII
-
-
-@dataclass(frozen=True)
-class Beat:
-    """What a process learns when it renews its row."""
-
-    alive: bool
-    """False if other processes took over its jobs."""
-    cancelled: Sequence[str] = ()
-    """Ids of this process's jobs that another process has cancelled."""
 
 
 class Processes(SqlStore):
@@ -82,16 +71,18 @@ class Processes(SqlStore):
         """Delete the row, so that others take over unfinished jobs at once."""
         self._execute(sql.delete(PROCESSES).where(PROCESSES.c.id == self._id))
 
-    def beat(self, active: Mapping[str, JobState]) -> Beat:
-        """Renew the row, and exchange the state of active jobs."""
+    def beat(self, active: Mapping[str, JobState]) -> Sequence[str] | None:
+        """Renew the row, and store the states of active jobs. Return the ids of those that other processes cancelled.
+
+        Return None if other processes took over the jobs of this process.
+        """
         if not self._execute(sql.update(PROCESSES).where(PROCESSES.c.id == self._id).values(seen_at=NOW)):
-            return Beat(alive=False)
+            return None
         with self._engine.begin() as connection:
             self._store_states(connection, active)
-            cancelled = connection.scalars(
+            return connection.scalars(
                 sql.select(ACTIVE_JOBS.c.job_id).where(ACTIVE_JOBS.c.job_id.in_(list(active)), ACTIVE_JOBS.c.cancelled)
             ).all()
-        return Beat(alive=True, cancelled=cancelled)
 
     def take(self, queues: Collection[JobKind]) -> None:
         """Record the kinds of job that this process takes. If there are none, hand out the jobs that it has taken."""
@@ -280,12 +271,12 @@ class Peers:
                 continue
             began = time.monotonic()
             try:
-                beat = self._processes.beat(self._states)
-                if not beat.alive:
+                cancelled = self._processes.beat(self._states)
+                if cancelled is None:
                     self._left_behind = True
                     continue
                 self._last_beat = began
-                self._cancelled = frozenset(beat.cancelled)
+                self._cancelled = frozenset(cancelled)
                 self._report(self._processes.take_over())
             except Exception as error:  # noqa: BLE001 (without this thread, the process would lose its jobs)
                 log.warning("The heartbeat could not be stored and is retried: %s", error)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import InternalError, OperationalError
 
 from api.bootstrap import import_stores
 from api.jobs.models import JobKind, JobStatus
-from api.jobs.peers import _TAKEOVER_LOCK, Beat, Peers, Processes
+from api.jobs.peers import _TAKEOVER_LOCK, Peers, Processes
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.settings import ServiceSettings, Settings
@@ -52,7 +52,7 @@ async def test_a_process_without_the_database_stops_its_jobs_and_resumes_them(
     await jobs.submit(sleep_job("first", HELD))
     await wait_for(lambda: handler.started == ["first"])
 
-    def fail(*_: object) -> Beat:
+    def fail(*_: object) -> None:
         raise OperationalError("UPDATE", {}, Exception("the network is away"))
 
     with monkeypatch.context() as away:
