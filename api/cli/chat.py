@@ -81,7 +81,7 @@ class Chat:
             request = self._request(question)
             if self._last and (chosen := pick(self._last, question)):
                 request = with_choice(request, chosen, self._last)
-            answer = run_question(candor.panel, candor.collections, request, self._collection, progress=progress)
+            answer = run_question(candor, request, self._collection, progress=progress)
         except (UsageError, AgentError, StoreError) as error:
             print_message(f"candor: {command_message(error)}")
         except KeyboardInterrupt:  # Ctrl-C before the run stored its cancellation

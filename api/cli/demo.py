@@ -221,9 +221,7 @@ def _answer(candor: Candor, question: str, models: Models | None, *, progress: b
     if progress:
         print_text(f"\n▸ {question}")
     request = Request(question=question, today=_TODAY)
-    answer = run_question(
-        candor.panel, candor.collections, request, COLLECTION, progress=progress, steps=progress, models=models
-    )
+    answer = run_question(candor, request, COLLECTION, progress=progress, steps=progress, models=models)
     if progress:
         from api.cli.render.answers import show_answer
         from api.cli.render.text import SafeConsole

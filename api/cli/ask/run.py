@@ -14,10 +14,9 @@ import typer
 from api.auth.permissions import LOCAL_CALLER
 from api.cli.common import INTERRUPTED, Cli, make_console, print_json, print_message, print_text
 from api.errors import UsageError
-from api.services.documents.collections import Collections
 from api.services.research.conversation import collection_to_ask, with_conversation
 from api.services.research.event_text import format_arguments
-from api.services.research.research import PanelFactory, make_request
+from api.services.research.research import make_request
 from multi_agent.errors import ApprovalClosed, ToolError
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget
@@ -29,65 +28,53 @@ from multi_agent.values.events import ApprovalRequested, Event
 from multi_agent.values.request import Request
 
 if TYPE_CHECKING:
+    from api.bootstrap import Candor
     from multi_agent.llm.models import Models
 
 
 def run_question(
-    panel: PanelFactory,
-    collections: Collections,
-    request: Request,
-    collection: str | None,
-    *,
-    progress: bool,
-    steps: bool = False,
+    candor: Candor, request: Request, collection: str | None, *, progress: bool, steps: bool = False,
     models: Models | None = None,
-) -> Answer:
+) -> Answer:  # fmt: skip
     """Research the question and return the answer. A cancelled run has one, too.
 
     ``progress`` shows one line while it works, ``steps`` each step.
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """
-    named = collection_to_ask(panel.trace, request, collection, LOCAL_CALLER)
-    name = collections.resolve(named)
-    request = with_conversation(panel.trace, request, name, LOCAL_CALLER)
-    return _research(panel, collections, request, name, new_run_id(), progress=progress, steps=steps, models=models)
+    named = collection_to_ask(candor.trace, request, collection, LOCAL_CALLER)
+    name = candor.collections.resolve(named)
+    request = with_conversation(candor.trace, request, name, LOCAL_CALLER)
+    return _research(candor, request, name, new_run_id(), progress=progress, steps=steps, models=models)
 
 
-def resume_run(panel: PanelFactory, collections: Collections, run_id: str, *, progress: bool) -> Answer:
+def resume_run(candor: Candor, run_id: str, *, progress: bool) -> Answer:
     """Continue an interrupted run and return the answer. Finished model calls cost nothing again.
 
     Raises RunNotFound, UsageError if the run was not interrupted, and like ``run_question``.
     """
-    run = panel.trace.run(run_id)
+    run = candor.trace.run(run_id)
     if run.status != RunState.INTERRUPTED:
         raise UsageError(f"Run {run.run_id!r} was not interrupted: it is {run.status}.")
-    started = panel.trace.started(run.run_id)
+    started = candor.trace.started(run.run_id)
     if started is None:
         raise UsageError(f"Run {run.run_id!r} was interrupted before its first event. Ask the question again.")
-    return _research(panel, collections, started.request, run.collection, run.run_id, progress=progress)
+    return _research(candor, started.request, run.collection, run.run_id, progress=progress)
 
 
 def _research(
-    panel: PanelFactory,
-    collections: Collections,
-    request: Request,
-    name: str,
-    run_id: str,
-    *,
-    progress: bool,
-    steps: bool = False,
+    candor: Candor, request: Request, name: str, run_id: str, *, progress: bool, steps: bool = False,
     models: Models | None = None,
-) -> Answer:
-    listeners: list[Subscriber] = [TerminalApprovals(panel.tools.approvals).listen]
+) -> Answer:  # fmt: skip
+    listeners: list[Subscriber] = [TerminalApprovals(candor.tools.approvals).listen]
     with ExitStack() as stack:
         if progress:
             from api.cli.render.run_events import live_progress
 
             listeners.insert(0, stack.enter_context(live_progress(name, steps=steps)))
-        library = stack.enter_context(collections.open_library(name))
-        research = panel.orchestrator(library, models).research(request, *listeners, run_id=run_id)
-        return panel.command_runs.run(run_id, research, panel.trace)
+        library = stack.enter_context(candor.collections.open_library(name))
+        research = candor.panel.orchestrator(library, models).research(request, *listeners, run_id=run_id)
+        return candor.command_runs.run(run_id, research, candor.trace)
 
 
 def show_and_end(cli: Cli, answer: Answer, *, note: str = "", verbose: bool = False, quiet: bool = False) -> None:

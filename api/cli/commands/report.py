@@ -107,9 +107,7 @@ def report(
         }
         limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
         request = make_budgeted(require_text(question, "question"), options, limits, candor.settings.research.budget)
-        answer = run_question(
-            candor.panel, candor.collections, request, selection(collection), progress=not cli.as_json, steps=True
-        )
+        answer = run_question(candor, request, selection(collection), progress=not cli.as_json, steps=True)
     if outline_only and answer.sections and out:
         outline = [{"title": each.title, "question": each.question} for each in answer.sections]
         made = ReportTemplate.model_validate(
@@ -145,6 +143,6 @@ def _resume(cli: Cli, candor: Candor, run_id: str) -> Answer:
 
     run, progress = candor.trace.run(run_id), not cli.as_json
     if run.status == RunState.INTERRUPTED:
-        return resume_run(candor.panel, candor.collections, run.run_id, progress=progress)
+        return resume_run(candor, run.run_id, progress=progress)
     request = continued(candor.trace, run.run_id, cli.caller)
-    return run_question(candor.panel, candor.collections, request, run.collection, progress=progress)
+    return run_question(candor, request, run.collection, progress=progress)

@@ -52,5 +52,5 @@ def summarize(
     one = documents[0] if documents and len(documents) == 1 else ""
     asked = f"What is {one} about, and what does it say?" if one else "What are these documents about?"
     request = make_budgeted(about.strip() or asked, options, limits, candor.settings.research.budget)
-    answer = run_question(candor.panel, candor.collections, request, selection(collection), progress=not cli.as_json)
+    answer = run_question(candor, request, selection(collection), progress=not cli.as_json)
     show_and_end(cli, answer)

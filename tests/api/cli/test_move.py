@@ -73,7 +73,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> It
         write_documents(base / "papers")
         request = IngestRequest(collection="papers", paths=(base / "papers",), tags=("pumps",))
         run_request(candor, request, progress=False)
-        answer = run_question(candor.panel, candor.collections, Request(question=QUESTION), "papers", progress=False)
+        answer = run_question(candor, Request(question=QUESTION), "papers", progress=False)
         candor.trace.rate(answer.run_id, Rating.UP, "")
         candor.keys.add(KeyRequest(name="reader", rights={"papers": "read"}))
         candor.engine.dispose()

@@ -157,7 +157,7 @@ def ask(
         from api.cli.ask.folder import ingest_paths
 
         named = ingest_paths(candor, paths, named, model, progress=progress)
-    research = partial(run_question, candor.panel, candor.collections, progress=progress, steps=verbose)
+    research = partial(run_question, candor, progress=progress, steps=verbose)
     answer = research(request, named)
     while answer.clarification and not cli.as_json:
         from api.cli.chat import choose

@@ -119,7 +119,7 @@ def fork(
         return
     change = parse_changes(at, changes or [])
     collection, request = fork_request(candor.panel, candor.collections.open_library, run_id, change, cli.caller)
-    answer = run_question(candor.panel, candor.collections, request, collection, progress=not cli.as_json)
+    answer = run_question(candor, request, collection, progress=not cli.as_json)
     origin = request.fork.run_id if request.fork else run_id
     note = f"`candor compare {origin} {answer.run_id}` compares the fork with the original run."
     show_and_end(cli, answer, note=note)

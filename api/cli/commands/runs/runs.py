@@ -180,7 +180,7 @@ def resume(cli: Cli, run: RunId) -> None:
     from api.cli.ask.run import resume_run, show_and_end
 
     candor = cli.make_candor()
-    show_and_end(cli, resume_run(candor.panel, candor.collections, run, progress=not cli.as_json))
+    show_and_end(cli, resume_run(candor, run, progress=not cli.as_json))
 
 
 @app.command()

@@ -124,7 +124,7 @@ def test_candor_ask_prompts_at_the_terminal(
     effect: list[str],
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(typed))
-    answer = run_question(candor.panel, candor.collections, TASK, "papers", progress=False)
+    answer = run_question(candor, TASK, "papers", progress=False)
     assert launched(candor, answer.run_id) == effect
     printed = capsys.readouterr()
     shown = printed.err.index('Handyman wants to call launch with {"what": "rocket"}')
@@ -136,6 +136,6 @@ def test_candor_ask_without_a_terminal_refuses_the_call(
     candor: Candor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    answer = run_question(candor.panel, candor.collections, TASK, "papers", progress=False)
+    answer = run_question(candor, TASK, "papers", progress=False)
     assert launched(candor, answer.run_id) == []
     assert "there is no terminal to ask on" in capsys.readouterr().err
