@@ -3,8 +3,6 @@
 ``http/errors.py`` sends problems over HTTP. MCP tools return them as text.
 """
 
-from __future__ import annotations
-
 from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 

@@ -1,7 +1,5 @@
 """Runs ``candor chat``, which reads lines, executes commands and answers all other lines as questions of a session."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import secrets

@@ -6,8 +6,6 @@ defines ``GROUP`` is a group. Results go to standard output, everything else to 
 modules inside their functions, so that ``candor --help`` stays fast.
 """
 
-from __future__ import annotations
-
 import errno
 import importlib
 import io

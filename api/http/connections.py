@@ -3,8 +3,6 @@
 uvicorn limits requests but not connections. Without a limit, idle connections use up the process's file descriptors.
 """
 
-from __future__ import annotations
-
 import asyncio
 import resource
 from collections import Counter

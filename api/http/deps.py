@@ -1,7 +1,5 @@
 """Dependencies that routes declare as parameters: ``candor: CandorDep`` has the services, ``parts`` the jobs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Depends, Header, Query

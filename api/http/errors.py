@@ -1,7 +1,5 @@
 """Problem responses: exception handlers for the application, and their documentation in OpenAPI."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any

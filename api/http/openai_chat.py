@@ -6,8 +6,6 @@ citation marks and sources. The mark of each quote has an annotation with a link
 Markdown, so all text of documents and models is escaped.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any, Literal
 

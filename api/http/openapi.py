@@ -1,7 +1,5 @@
 """The OpenAPI description of the service, where FastAPI's generated one is incomplete or wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The ``Link`` header of paginated lists."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Request, Response

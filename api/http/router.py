@@ -1,7 +1,5 @@
 """The routers of the modules below ``api/http/routes``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import APIRouter, Depends

@@ -1,7 +1,5 @@
 """The HTTP server. Opens the socket, checks keys and certificate, and shuts down in order."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import socket

@@ -3,8 +3,6 @@
 Postgres cannot store U+0000 in text. UTF-8 cannot encode half of a surrogate pair, but JSON can contain one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from http import HTTPStatus

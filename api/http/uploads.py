@@ -3,8 +3,6 @@
 ``api/storage/uploads.py`` validates file names and stores the files permanently.
 """
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -60,7 +58,7 @@ async def receive_files(
     return form.received(), named_values(each.decode("utf-8", "replace") for each in form.meta)
 
 
-def _parser(request: Request, form: _Form) -> MultipartParser:
+def _parser(request: Request, form: "_Form") -> MultipartParser:
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
         raise UsageError("Send files as multipart/form-data, for example with `curl -F files=@report.pdf`.")

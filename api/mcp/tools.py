@@ -4,12 +4,10 @@ The tools are the same over stdio and over HTTP. The transports differ in the ca
 docstrings and field descriptions of tools are prompts: the client's model reads them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal, ParamSpec, Protocol, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, Protocol, Self, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -138,7 +136,7 @@ class Researched(FrozenModel):
     did: dict[str, str] = Field(description="what the run did, by subject: steps, documents, tools, model calls")
 
     @classmethod
-    def of(cls, run: RunSummary, answer: Answer) -> Researched:
+    def of(cls, run: RunSummary, answer: Answer) -> Self:
         """Return the parts of an answer that another agent needs."""
         where = {source.mark: source.where for source in Report.of(run, answer).sources}
         return cls(
@@ -178,7 +176,7 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(destructive_hint=False, open_world_hint=False)
 
 
-def make_server(tools: Tools) -> MCPServer[Any]:
+def make_server(tools: "Tools") -> MCPServer[Any]:
     """Return an MCP server with all tools."""
     server: MCPServer[Any] = MCPServer(
         "candor", title="Candor", instructions=_INSTRUCTIONS, version=own_version(), log_level="WARNING"

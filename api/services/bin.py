@@ -4,8 +4,6 @@ The passages of a deleted document are removed from the vector store. Its text i
 passages again. All other items are kept unchanged, and hidden from lists, searches and answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Shows the current settings and checks every part."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

@@ -1,7 +1,5 @@
 """``candor bin``: list, restore and remove deleted items."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

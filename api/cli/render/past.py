@@ -1,7 +1,5 @@
 """Prints model calls and tool calls in full, replays, and comparisons of runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar

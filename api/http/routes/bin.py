@@ -1,7 +1,5 @@
 """The bin, which holds deleted items that can still be restored."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Metrics of the service, for Prometheus."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import Request, Response

@@ -1,7 +1,5 @@
 """The processes that share the jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from api.http.deps import Owner, PartsDep

@@ -1,7 +1,5 @@
 """The outlines of reports. A report itself is a run: ``POST /v1/research`` with ``report``."""
 
-from __future__ import annotations
-
 from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router

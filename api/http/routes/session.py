@@ -3,8 +3,6 @@
 Anonymous clients may call these routes. The session is a cookie that no script can read.
 """
 
-from __future__ import annotations
-
 import logging
 from datetime import UTC, datetime
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The models of the service: which are used, trials, and choosing others."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any

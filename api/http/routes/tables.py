@@ -1,7 +1,5 @@
 """Tables, which ask the same questions of many documents, with quotes in each cell."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated
 

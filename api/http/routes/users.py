@@ -1,7 +1,5 @@
 """Users and groups. Only owners may call these."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Body, Path, Request

@@ -1,8 +1,6 @@
 """Use cases for listing, describing, adding and changing agents."""
 
-from __future__ import annotations
-
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -39,7 +37,7 @@ class AgentDescription(FrozenModel):
     file: str = Field(description="The file that defines the agent and must be edited to change it. Often empty.")
 
     @classmethod
-    def of(cls, member: CatalogAgent, models: dict[str, str]) -> AgentDescription:
+    def of(cls, member: CatalogAgent, models: dict[str, str]) -> Self:
         """Describe an agent of the catalog. ``models`` are the endpoints that the settings assign to agents."""
         card = member.registered.card
         return cls(

@@ -1,11 +1,9 @@
 """Use cases for listing, proposing, saving, changing and deleting plans, and exchanging them as files."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -33,11 +31,11 @@ class PlanFile(FrozenModel):
     plan: Plan
 
     @classmethod
-    def of(cls, saved: PlanExample) -> PlanFile:
+    def of(cls, saved: PlanExample) -> Self:
         return cls(version=1, name=saved.name, question=saved.question, plan=saved.plan)
 
     @classmethod
-    def parse(cls, text: str, where: str) -> PlanFile:
+    def parse(cls, text: str, where: str) -> Self:
         """Parse a plan file. Raises UsageError with all faults. ``where`` names the source of the file."""
         with usage_errors(f"{where} is not a valid plan"):
             return cls.model_validate_json(text)

@@ -1,7 +1,5 @@
 """Use cases for listing, describing and changing skills. The catalog adds and removes them."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from api.errors import UsageError

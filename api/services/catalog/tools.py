@@ -1,9 +1,7 @@
 """Describes tools, and returns the files of runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -35,7 +33,7 @@ class ToolDescription(FrozenModel):
     unavailable: str = Field(default="", description="Why the tool is unavailable with the current settings, or empty.")
 
     @classmethod
-    def of(cls, card: ToolCard, settings: ToolSettings, key: str = "") -> ToolDescription:
+    def of(cls, card: ToolCard, settings: ToolSettings, key: str = "") -> Self:
         """Describe a tool by its card."""
         return cls(
             name=card.name, description=card.description, inputs=card.inputs.model_json_schema(),

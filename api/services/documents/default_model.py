@@ -1,7 +1,5 @@
 """The default language model for an ingest, which calls the model from threads for many documents."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Use cases for listing, finding, reading, tagging and removing documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -4,8 +4,6 @@ The command line and the jobs of the service use this module. An ingest walks th
 embedding model once, while it holds the lock of the collection.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 A point is kept only if the changes that it cites contain its figures and names.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

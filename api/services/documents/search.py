@@ -1,7 +1,5 @@
 """Searches a collection for passages without a language model."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -154,7 +152,7 @@ def _find(
     where: ChunkFilter,
     mode: SearchMode,
     reranker: Reranker | None,
-    clock: _Clock,
+    clock: "_Clock",
 ) -> list[Hit]:
     try:
         hits = retriever.find(query, max(limit, reranker.candidates) if reranker else limit, where, mode)

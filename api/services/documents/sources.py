@@ -1,7 +1,5 @@
 """Sources of collections: adds, lists and removes them, and stores what they have as files for the ingest."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence

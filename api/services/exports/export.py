@@ -4,8 +4,6 @@
 JSON export contains the stored answer and its run.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -14,6 +12,7 @@ from enum import StrEnum
 from importlib import import_module
 from itertools import islice
 from pathlib import PurePath
+from typing import Self
 
 from pydantic import Field
 
@@ -124,7 +123,7 @@ class Report(FrozenModel):
     )
 
     @classmethod
-    def of(cls, run: RunSummary | None, answer: Answer, pictures: Mapping[str, bytes] | None = None) -> Report:
+    def of(cls, run: RunSummary | None, answer: Answer, pictures: Mapping[str, bytes] | None = None) -> Self:
         """Build the report of an answer, with facts about its ``run``."""
         statements = tuple(map(_statement, answer.claims))
         return cls(

@@ -1,7 +1,5 @@
 """The pictures of the page regions that an answer cites."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from io import BytesIO

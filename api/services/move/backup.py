@@ -4,8 +4,6 @@ The archive is a ZIP file. It has copies of the SQLite databases as of one momen
 vectors, and all other files. ``backup.json`` in it lists the files with their checksums.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import sqlite3

@@ -4,8 +4,6 @@ The tables come from the database, not from the code, so this module does not ch
 have the newest schema. JSON is copied as text, so that it stays the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timezone
 from typing import Any

@@ -3,12 +3,11 @@
 The HTML page is self-contained: plots are inline SVG, without scripts or external resources.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Self
 
 from api.services.reports.plots import plot_differences, plot_figures, plot_places
 from api.services.templates import environment
@@ -67,7 +66,7 @@ class Report(FrozenModel):
     viewer: str = ""
 
     @classmethod
-    def create(cls, results: Sequence[EvaluationResult], *, by_tag: bool = False, viewer: str = "") -> Report:
+    def create(cls, results: Sequence[EvaluationResult], *, by_tag: bool = False, viewer: str = "") -> Self:
         """Create a report. ``viewer`` is the URL of the service, for links to runs. Raises EvaluationError."""
         rows = [{row.question_id: row for row in result.rows if row.finished} for result in results]
         return cls(

@@ -4,8 +4,6 @@ Such a run has a lock file while a process works on it. The operating system rel
 its file stays, so a file with a free lock means an interrupted run. Runs of the service have jobs instead.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Coroutine, Iterator

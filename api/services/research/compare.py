@@ -1,7 +1,5 @@
 """Compares the plans, queries, passages, evidence, claims and costs of two runs, and finds their first difference."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 

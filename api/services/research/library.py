@@ -1,7 +1,5 @@
 """The research panel's view of a collection, with passages from the store and documents from the ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Use cases for finding, listing, rating and exporting the runs that a caller may read."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Iterator
 

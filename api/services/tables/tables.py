@@ -1,7 +1,5 @@
 """Use cases for tables: create, fill, look at, change by hand and delete."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -79,7 +77,7 @@ class FillProgress(FrozenModel):
     failed: int
     tokens: int
 
-    def add(self, cells: Sequence[Cell]) -> FillProgress:
+    def add(self, cells: Sequence[Cell]) -> "FillProgress":
         """Return the progress after one more call."""
         usage = sum((cell.usage for cell in cells), Usage())
         return FillProgress(

@@ -1,7 +1,5 @@
 """Approvals of dangerous tool calls."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Body, Path, Query

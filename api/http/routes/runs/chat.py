@@ -3,8 +3,6 @@
 Errors have OpenAI's error format instead of problems, because OpenAI clients expect it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """Answers and runs as files."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated, Any, Literal
 

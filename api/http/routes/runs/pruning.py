@@ -1,7 +1,5 @@
 """Deletes old runs."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Body

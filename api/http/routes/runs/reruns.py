@@ -1,7 +1,5 @@
 """Replays, forks and comparisons of runs."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import nullcontext
 from functools import partial

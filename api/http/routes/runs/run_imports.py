@@ -1,7 +1,5 @@
 """Imports exported runs."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Runs: their questions, answers, events and journals."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated, Any
 

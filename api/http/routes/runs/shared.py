@@ -1,7 +1,5 @@
 """Shared answers: pages for whoever has the link."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Path, Response
