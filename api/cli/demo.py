@@ -23,8 +23,10 @@ from pydantic import Field
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.cli.ask.run import run_question
-from api.cli.common import print_message, print_text
+from api.cli.common import make_console, print_message, print_text
 from api.cli.ingest import exit_code, run_ingest
+from api.cli.render.answers import show_answer
+from api.cli.render.documents import show_grid
 from api.services.tables.tables import CALLER, FillRequest
 from api.settings import load_settings
 from base.models import FrozenModel
@@ -132,11 +134,8 @@ def _fill_table(candor: Candor, calls: RecordedJournal, models: Models | None, *
         asyncio.run(filling)
     grid = candor.tables.grid(table)
     if progress:
-        from api.cli.render.documents import show_grid
-        from api.cli.render.text import SafeConsole
-
         print_text("\n▸ A table: the same questions about several documents")
-        show_grid(SafeConsole(highlight=False), grid, quotes=True)
+        show_grid(make_console(), grid, quotes=True)
     return grid
 
 
@@ -223,8 +222,5 @@ def _answer(candor: Candor, question: str, models: Models | None, *, progress: b
     request = Request(question=question, today=_TODAY)
     answer = run_question(candor, request, COLLECTION, progress=progress, steps=progress, models=models)
     if progress:
-        from api.cli.render.answers import show_answer
-        from api.cli.render.text import SafeConsole
-
-        show_answer(SafeConsole(highlight=False), answer, candor.settings.home)
+        show_answer(make_console(), answer, candor.settings.home)
     return answer

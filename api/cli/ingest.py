@@ -3,8 +3,6 @@
 The first Ctrl-C stops the ingest within seconds, also within a file. The second one stops it at once.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -12,22 +10,24 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import typer
+import watchfiles
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
 from api.bootstrap import Candor
 from api.cli.common import INTERRUPTED, print_message
+from api.cli.render.text import SafeConsole
 from base.counts import count
+from ingest.errors import IngestError
 from ingest.fields import fields_text
 from ingest.ledger.interrupts import INTERRUPTS
-from ingest.pipeline.plan import IngestRequest
-
-if TYPE_CHECKING:
-    from ingest.pipeline.discovery import SkippedFile
-    from ingest.pipeline.plan import Plan
-    from ingest.pipeline.reembed import ReembedReport
-    from ingest.pipeline.tally import IngestReport, Progress
+from ingest.pipeline.discovery import SkippedFile
+from ingest.pipeline.plan import IngestRequest, Plan, Verdict
+from ingest.pipeline.reembed import ReembedReport
+from ingest.pipeline.tally import IngestReport, Progress
 
 _SHOWN = 20  # files listed per verdict of a dry run
 _POLL_MS = 500  # how often Ctrl-C is checked
@@ -89,10 +89,6 @@ def run_watch(candor: Candor, request: IngestRequest, *, details: bool = False) 
 
     The collection is closed between ingests so that other processes can search it. Raises IngestError, StoreError.
     """
-    import watchfiles
-
-    from ingest.errors import IngestError
-
     candor.ingest.check(request)
     first = True
     with _until_interrupted() as stop:
@@ -207,8 +203,6 @@ def _grouped(outcome: str, entries: Sequence[_Entry], details: bool) -> list[str
 
 def planned(plan: Plan, *, details: bool = False) -> list[str]:
     """Return the lines of a dry run: the files by verdict."""
-    from ingest.pipeline.plan import Verdict
-
     lines = [f"{plan.collection}: {count(len(plan.files), 'file')}; nothing was done.", *plan.notices]
     lines += [f"tags to add: {', '.join(plan.tags)}"] if plan.tags else []
     lines += [f"metadata to set: {fields_text(plan.meta)}"] if plan.meta else []
@@ -246,11 +240,6 @@ def _print_indexing() -> None:
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
     """Show a progress bar on standard error if that is a terminal."""
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    from api.cli.render.text import SafeConsole
-
     columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     console = SafeConsole(file=sys.stderr, highlight=False)
     with Bar(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bar:

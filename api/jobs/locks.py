@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import sqlalchemy as sql
+from filelock import FileLock, Timeout
 
 from api.errors import UsageError
 from api.storage.home import create_home
@@ -33,8 +34,6 @@ _RETRY_S = 0.1
 @contextmanager
 def lock_home(home: Path) -> Iterator[None]:
     """Hold the home folder's service lock. Raises UsageError if another service holds it, HomeError."""
-    from filelock import FileLock, Timeout
-
     lock = FileLock(create_home(home) / _LOCK_FILE, thread_local=False, fallback_to_soft=False)
     try:
         held = lock.acquire(timeout=0)
@@ -54,8 +53,6 @@ def research_lock(home: Path) -> Iterator[None]:
     A killed service may leave its worker behind for a moment. If another process resumed a run meanwhile, its model
     calls would be paid twice.
     """
-    from filelock import FileLock, Timeout
-
     lock = FileLock(home / _RESEARCH_FILE, thread_local=False, fallback_to_soft=False)
     while not lock.is_locked:
         try:

@@ -1,21 +1,20 @@
 """``candor ask "…" FOLDER``: ingest files into their own collection before the question is asked."""
 
-from __future__ import annotations
-
+import asyncio
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
+from api.bootstrap import Candor
 from api.cli.ingest import exit_code, run_ingest
 from api.errors import UsageError
+from ingest.ledger.records import DocumentState
+from multi_agent.errors import LLMError
+from multi_agent.llm.probe import require_reachable
 from vectorstore.models import NAME
-
-if TYPE_CHECKING:
-    from api.bootstrap import Candor
 
 
 def ingest_paths(
@@ -50,11 +49,6 @@ def ingest_paths(
 
 def _require_model(candor: Candor, model: str, folder: Path) -> None:
     """Raise LLMError if the model cannot be reached. Reading a folder first could take minutes for nothing."""
-    import asyncio
-
-    from multi_agent.errors import LLMError
-    from multi_agent.llm.probe import require_reachable
-
     settings = candor.settings
     try:
         asyncio.run(require_reachable(settings.llms.get(model, settings.llm), settings.home / "endpoints"))
@@ -94,8 +88,6 @@ def choose_collection(candor: Candor, paths: Sequence[Path]) -> str:
 
 def _documents(candor: Candor, name: str) -> dict[Path, int]:
     """Return the paths of the files of a collection, with their sizes in bytes."""
-    from ingest.ledger.records import DocumentState
-
     settled = (DocumentState.REMOVED, DocumentState.SKIPPED)
     return {
         Path(each.path): each.size

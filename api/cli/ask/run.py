@@ -1,23 +1,25 @@
 """Research of one question in this process, with live progress on standard error."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from api.auth.permissions import LOCAL_CALLER
+from api.bootstrap import Candor
 from api.cli.common import INTERRUPTED, Cli, make_console, print_json, print_message, print_text
+from api.cli.render.answers import show_answer
+from api.cli.render.run_events import live_progress
 from api.errors import UsageError
 from api.services.research.conversation import collection_to_ask, with_conversation
 from api.services.research.event_text import format_arguments
 from api.services.research.research import make_request
 from multi_agent.errors import ApprovalClosed, ToolError
+from multi_agent.llm.models import Models
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget
 from multi_agent.storage.run_filter import RunState
@@ -26,10 +28,6 @@ from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import ApprovalRequested, Event
 from multi_agent.values.request import Request
-
-if TYPE_CHECKING:
-    from api.bootstrap import Candor
-    from multi_agent.llm.models import Models
 
 
 def run_question(
@@ -69,8 +67,6 @@ def _research(
     listeners: list[Subscriber] = [TerminalApprovals(candor.tools.approvals).listen]
     with ExitStack() as stack:
         if progress:
-            from api.cli.render.run_events import live_progress
-
             listeners.insert(0, stack.enter_context(live_progress(name, steps=steps)))
         library = stack.enter_context(candor.collections.open_library(name))
         research = candor.panel.orchestrator(library, models).research(request, *listeners, run_id=run_id)
@@ -84,8 +80,6 @@ def show_and_end(cli: Cli, answer: Answer, *, note: str = "", verbose: bool = Fa
     elif quiet:
         print_text(answer.answer or answer.reasoning)
     else:
-        from api.cli.render.answers import show_answer
-
         show_answer(make_console(), answer, cli.home, full=verbose)
         if note:
             print_message(note)
