@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+from typer.models import CommandFunctionType
 
 from api.errors import UsageError, usage_errors
 
@@ -78,13 +80,35 @@ Home = Annotated[
 
 
 class Cli(typer.Context):
-    """The context of a command, with its options `--json` and `--home`. It is the first parameter of every command.
+    """The context of a command, with the values of its shared options. It is the first parameter of every command.
 
     With ``as_json``, standard output gets one JSON value and no progress is shown.
     """
 
     as_json = False
     home: Path | None = None
+    model = ""
+    sources: str | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    documents: list[str] | None = None
+    folder: str | None = None
+    types: list[str] | None = None
+    since: date | None = None
+    tags: list[str] | None = None
+    where: list[str] | None = None
+    latest = False
+
+    @property
+    def limits(self) -> dict[str, float | None]:
+        """The values of ``LIMITS`` as fields of a budget."""
+        return {"model_calls": self.max_calls, "tokens": self.max_tokens, "cost": self.max_cost}
+
+    @property
+    def chosen_sources(self) -> dict[str, list[str]]:
+        """The value of `--sources` as a field of a request; none without the option."""
+        return {} if self.sources is None else {"sources": [each.strip() for each in self.sources.split(",")]}
 
     def make_candor(self, **overrides: Any) -> Candor:
         """Build Candor from the current settings. Raises SettingsError."""
@@ -128,8 +152,13 @@ class Cli(typer.Context):
         self.print_result({"written": str(path)}, message)
 
 
+LIMITS = frozenset({"max_calls", "max_tokens", "max_cost"})
+FILTERS = frozenset({"folder", "types", "since", "tags", "where"})
+"""Options that select documents by other things than their names."""
+
+
 class Command(TyperCommand):
-    """A command with the options `--json` and `--home`."""
+    """A command with the options `--json` and `--home`, and those that ``@app.command(shares=…)`` names."""
 
     context_class = Cli
     shared: ClassVar = frozenset({"as_json", "home"})
@@ -150,12 +179,83 @@ class CommandWithoutJson(Command):
     shared: ClassVar = frozenset({"home"})
 
 
+def _day(written: str) -> date:
+    for form in ("%Y-%m-%d", "%Y-%m", "%Y"):
+        with suppress(ValueError):
+            return datetime.strptime(written, form).replace(tzinfo=UTC).date()
+    raise typer.BadParameter(f"{written!r} is not a date. Write a day, month or year: 2024-01-31, 2024-01 or 2024.")
+
+
 @cache
 def _shared_options() -> Sequence[Any]:
     app = typer.Typer(add_completion=False)
 
     @app.command()
     def shared(
+        model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
+        sources: Annotated[
+            str | None,
+            typer.Option(
+                "--sources",
+                help="Sources of answers, separated by commas: documents, web, tools. Default: research.sources.",
+                show_default=False,
+            ),
+        ] = None,
+        documents: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--document",
+                metavar="GLOB",
+                help="Read only documents with this name (wildcards * and ?). Repeatable: any of the names.",
+            ),
+        ] = None,
+        folder: Annotated[
+            str | None,
+            typer.Option(
+                "--folder",
+                metavar="PATH",
+                help="Read only documents in this folder, at any depth. The end of its path is sufficient.",
+            ),
+        ] = None,
+        types: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--type",
+                metavar="TYPE",
+                help="Read only files of this type, as in `candor documents`. Repeatable: any type.",
+            ),
+        ] = None,
+        since: Annotated[
+            date | None,
+            typer.Option(
+                "--since",
+                parser=_day,
+                metavar="DATE",
+                help="Read only documents of this day or later. The date of a document is the date or period that it "
+                "states, otherwise the day (UTC) of the last file change.",
+            ),
+        ] = None,
+        tags: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--tag", metavar="TAG", help="Read only documents with this tag. Repeatable: all of the tags."
+            ),
+        ] = None,
+        where: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--where", metavar="NAME=VALUE", help="Read only documents with this metadata. Repeatable: all of it."
+            ),
+        ] = None,
+        latest: Annotated[
+            bool,
+            typer.Option(
+                "--latest", help="Of several versions of a document, read only the newest. Says which are left out."
+            ),
+        ] = False,
+        max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
+        max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
+        max_cost: Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")] = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")] = False,
         home: Home = None,
     ) -> None: ...
@@ -181,18 +281,6 @@ CollectionsOption = Annotated[
     ),
 ]
 AgentOption = Annotated[str, typer.Option("--agent", help="Ask only this agent.")]
-MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")]
-ModelOption = Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")]
-SourcesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--sources",
-        help="Sources of answers, separated by commas: documents, web, tools. Default: research.sources.",
-        show_default=False,
-    ),
-]
 RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.", autocompletion=complete_runs)]
 
 
@@ -222,16 +310,19 @@ class _ListByDefault(TyperGroup):
 class _App(typer.Typer):
     """An app whose commands are of the class ``Command``."""
 
-    def command(self, *args: Any, **options: Any) -> Any:
-        return super().command(*args, **{"cls": Command, **options})
+    def command(
+        self, *args: Any, cls: Any = Command, shares: Collection[str] = (), **options: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        cls = type(cls.__name__, (cls,), {"shared": cls.shared | set(shares)}) if shares else cls
+        return super().command(*args, cls=cls, **options)
 
 
-def command() -> typer.Typer:
+def command() -> _App:
     """Build the app of a module with a top-level command."""
     return _App(rich_markup_mode=None)
 
 
-def command_group(name: str, summary: str) -> typer.Typer:
+def command_group(name: str, summary: str) -> _App:
     """Build the app of a command group. ``candor NAME`` without a command runs ``list``."""
     return _App(
         name=name,

@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.common import (
+    LIMITS,
     Cli,
     CollectionsOption,
-    MaxCalls,
-    MaxCost,
-    MaxTokens,
-    ModelOption,
-    SourcesOption,
     command,
     print_message,
     print_text,
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
 app = command()
 
 
-@app.command()
+@app.command(shares={"model", "sources", *LIMITS})
 def report(
     cli: Cli,
     question: Annotated[str, typer.Argument(help="What the report is about.", show_default=False)] = "",
@@ -70,11 +66,6 @@ def report(
         str, typer.Option("--resume", metavar="RUN", help="Go on with a report that ended or was killed.")
     ] = "",
     mode: Annotated[str, typer.Option("--mode", help="How each section is researched: fast, high or auto.")] = "auto",
-    model: ModelOption = "",
-    sources: SourcesOption = None,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
 ) -> None:
     """Research a question in sections and write a report, with evidence.
 
@@ -101,12 +92,13 @@ def report(
         question, sections = question or given.question, list(map(_section, section or ())) or given.sections
         options = {
             "mode": mode,
-            "model": model,
+            "model": cli.model,
             "report": {"format": form or given.format, "sections": sections, "outline_only": outline_only},
-            **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
+            **cli.chosen_sources,
         }
-        limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
-        request = make_budgeted(require_text(question, "question"), options, limits, candor.settings.research.budget)
+        request = make_budgeted(
+            require_text(question, "question"), options, cli.limits, candor.settings.research.budget
+        )
         answer = run_question(candor, request, selection(collection), progress=not cli.as_json, steps=True)
     if outline_only and answer.sections and out:
         outline = [{"title": each.title, "question": each.question} for each in answer.sections]

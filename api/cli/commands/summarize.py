@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from api.cli import filters
-from api.cli.common import Cli, CollectionsOption, MaxCalls, MaxCost, MaxTokens, ModelOption, command, selection
+from api.cli.common import FILTERS, LIMITS, Cli, CollectionsOption, command, selection
+from api.cli.filters import make_filter
 
 app = command()
 
 
-@app.command()
+@app.command(shares={"model", *FILTERS, *LIMITS})
 def summarize(
     cli: Cli,
     documents: Annotated[
@@ -21,15 +21,6 @@ def summarize(
     about: Annotated[
         str, typer.Option("--about", metavar="QUESTION", help="A question about the documents as a whole.")
     ] = "",
-    folder: filters.Folder = None,
-    types: filters.Types = None,
-    since: filters.Since = None,
-    tags: filters.Tags = None,
-    where: filters.Where = None,
-    model: ModelOption = "",
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
 ) -> None:
     """Read documents in full and say what they are about, with a quote for every sentence.
 
@@ -44,13 +35,12 @@ def summarize(
     options = {
         "mode": "direct",
         "agent": "Summarizer",
-        "model": model,
-        "filter": filters.make_filter(documents, folder, types, since, tags, where),
+        "model": cli.model,
+        "filter": make_filter(cli, documents),
         "sources": ["documents"],
     }
-    limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
     one = documents[0] if documents and len(documents) == 1 else ""
     asked = f"What is {one} about, and what does it say?" if one else "What are these documents about?"
-    request = make_budgeted(about.strip() or asked, options, limits, candor.settings.research.budget)
+    request = make_budgeted(about.strip() or asked, options, cli.limits, candor.settings.research.budget)
     answer = run_question(candor, request, selection(collection), progress=not cli.as_json)
     show_and_end(cli, answer)

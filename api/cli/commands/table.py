@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.common import (
+    FILTERS,
     Cli,
     CollectionsOption,
     Now,
@@ -19,7 +20,7 @@ from api.cli.common import (
     selection,
     write_file,
 )
-from api.cli.filters import Documents, Folder, Since, Tags, Types, Where, make_filter
+from api.cli.filters import make_filter
 from api.errors import UsageError, usage_errors
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ Template = Annotated[
     Path | None,
     typer.Option("--template", help="TOML or JSON file with columns, as `candor table template` writes it."),
 ]
-Model = Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")]
 
 
 @app.command("list")
@@ -61,21 +61,14 @@ def list_all(cli: Cli) -> None:
     cli.print_list(found, ("table", "collection", "columns", "documents"), rows)
 
 
-@app.command()
+@app.command(shares={"model", "documents", *FILTERS})
 def create(
     cli: Cli,
     name: Name,
     column: Columns = [],  # noqa: B006 - read only
     template: Template = None,
     collection: CollectionsOption = None,
-    document: Documents = None,
-    folder: Folder = None,
-    kind: Types = None,
-    since: Since = None,
-    tag: Tags = None,
-    where: Where = None,
     fill: Annotated[bool, typer.Option("--fill", help="Fill the table at once.")] = False,
-    model: Model = "",
 ) -> None:
     """Create a table. Its rows are the documents of the selection, now and later.
 
@@ -89,11 +82,11 @@ def create(
     candor = cli.make_candor()
     given = read_template(template, TableTemplate) if template else None
     columns = (*(given.columns if given else ()), *_read_columns(column))
-    wanted = make_filter(document, folder, kind, since, tag, where) or (given and given.filter)
+    wanted = make_filter(cli) or (given and given.filter)
     selected = candor.collections.resolve(selection(collection))
     made = candor.tables.create({"name": name, "columns": columns, "filter": wanted}, selected)
     if fill:
-        _fill(candor, made, FillRequest(model=model), cli)
+        _fill(candor, made, FillRequest(model=cli.model), cli)
     else:
         cli.print_result(made, f"Created {name}. `candor table fill {name}` fills it.")
 
@@ -109,14 +102,13 @@ def add(cli: Cli, name: Name, column: Columns) -> None:
     cli.print_result(changed, f"Changed {name}. `candor table fill {name}` fills the new cells.")
 
 
-@app.command()
+@app.command(shares={"model"})
 def fill(
     cli: Cli,
     name: Name,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it will take. Asks no model.")] = False,
     row: Annotated[list[str] | None, typer.Option("--row", help="Only this document. Repeatable.")] = None,
     column: Annotated[list[str] | None, typer.Option("--column", help="Only this column. Repeatable.")] = None,
-    model: Model = "",
     redo: Annotated[
         bool, typer.Option("--redo", help="Read cells again that are known, or were filled by hand.")
     ] = False,
@@ -132,7 +124,7 @@ def fill(
 
     candor = cli.make_candor()
     table = candor.tables.store.get(name)
-    request = FillRequest(rows=tuple(row or ()), columns=tuple(column or ()), model=model, redo=redo)
+    request = FillRequest(rows=tuple(row or ()), columns=tuple(column or ()), model=cli.model, redo=redo)
     if not estimate:
         _fill(candor, table, request, cli)
         return

@@ -9,7 +9,6 @@ from api.cli.common import (
     Cli,
     CollectionOption,
     CollectionsOption,
-    ModelOption,
     Now,
     command_group,
     deleted,
@@ -74,7 +73,7 @@ def tag(
     cli.print_result(changed, f"{changed.name}: {', '.join(changed.tags) or 'no tags'}")
 
 
-@app.command("compare")
+@app.command("compare", shares={"model"})
 def compare(
     cli: Cli,
     old: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")],
@@ -90,7 +89,6 @@ def compare(
     meaning: Annotated[
         bool, typer.Option("--meaning", help="Ask the model what the changes mean. It reads only them.")
     ] = False,
-    model: ModelOption = "",
 ) -> None:
     """Compare two documents section by section. Only --meaning uses a model.
 
@@ -110,9 +108,9 @@ def compare(
 
     if not cli.as_json:
         show_differences(make_console(), differences)
-    if meaning or model:
+    if meaning or cli.model:
         print_message("The model reads the changes …")
-        differences = asyncio.run(candor.meanings.add(differences, cli.caller, model))
+        differences = asyncio.run(candor.meanings.add(differences, cli.caller, cli.model))
         if not cli.as_json:
             show_meanings(make_console(), differences)
     if cli.as_json:

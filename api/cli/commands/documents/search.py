@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from api.cli import filters
 from api.cli.common import (
+    FILTERS,
     Cli,
     CollectionOption,
     CollectionsOption,
@@ -22,6 +22,7 @@ from api.cli.common import (
     require_text,
     selection,
 )
+from api.cli.filters import make_filter
 from api.errors import UsageError
 from ingest.errors import DocumentNotFound
 
@@ -54,19 +55,12 @@ class _Query(Command):
         return True
 
 
-@app.command(cls=_Query)
+@app.command(cls=_Query, shares={"documents", "latest", *FILTERS})
 def search(
     cli: Cli,
     words: Annotated[list[str], typer.Argument(metavar="QUERY", help="Search words, or a question.")],
     collection: CollectionsOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Number of passages.")] = 10,
-    documents: filters.Documents = None,
-    folder: filters.Folder = None,
-    types: filters.Types = None,
-    since: filters.Since = None,
-    tags: filters.Tags = None,
-    where: filters.Where = None,
-    latest: filters.Latest = False,
     mode: Annotated[
         Literal["words", "meaning", "hybrid"],
         typer.Option("--mode", help="Search by words, by meaning, or by both (hybrid)."),
@@ -96,7 +90,7 @@ def search(
     from api.services.documents.search import count_words, require_reranker, timed_search
     from vectorstore.models import SearchMode
 
-    wanted, query = filters.make_filter(documents, folder, types, since, tags, where, latest), " ".join(words)
+    wanted, query = make_filter(cli), " ".join(words)
     candor = cli.make_candor()
     if counted:
         name = candor.collections.resolve(selection(collection))

@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli import filters
 from api.cli.common import (
+    FILTERS,
+    LIMITS,
     AgentOption,
     Cli,
     CollectionsOption,
-    MaxCalls,
-    MaxCost,
-    MaxTokens,
-    ModelOption,
-    SourcesOption,
     command,
     make_console,
     require_text,
     selection,
 )
+from api.cli.filters import make_filter
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 app = command()
 
 
-@app.command()
+@app.command(shares={"model", "sources", "documents", "latest", *FILTERS, *LIMITS})
 def ask(
     cli: Cli,
     question: Annotated[str, typer.Argument(help="The question, in quotation marks.", show_default=False)] = "",
@@ -55,7 +52,6 @@ def ask(
     each: Annotated[
         str, typer.Option("--each", metavar="document", help="Ask the question of every document, one call each.")
     ] = "",
-    model: ModelOption = "",
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Its earlier questions complete this one.")
     ] = "",
@@ -67,14 +63,6 @@ def ask(
         list[str] | None,
         typer.Option("--input", help="Value of a parameter of the saved plan, as NAME=VALUE. Repeatable."),
     ] = None,
-    sources: SourcesOption = None,
-    documents: filters.Documents = None,
-    folder: filters.Folder = None,
-    types: filters.Types = None,
-    since: filters.Since = None,
-    tags: filters.Tags = None,
-    where: filters.Where = None,
-    latest: filters.Latest = False,
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote.")
     ] = None,
@@ -94,10 +82,7 @@ def ask(
         ),
     ] = "",
     strict: Annotated[bool, typer.Option("--strict", help="Omit findings that only come close to an answer.")] = False,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None,
-    max_cost: MaxCost = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print the steps, whole quotes, computations and checks.")
     ] = False,
@@ -131,15 +116,15 @@ def ask(
         "agent": agent,
         "agents": tuple(name.strip() for name in agents.split(",") if name.strip()),
         "each": each,
-        "model": model,
+        "model": cli.model,
         "session": session,
         "continues": continues,
         "template": template,
         "inputs": parse_inputs(inputs or []),
         "samples": samples,
         "strict": strict,
-        "filter": filters.make_filter(documents, folder, types, since, tags, where, latest),
-        **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
+        "filter": make_filter(cli),
+        **cli.chosen_sources,
         "rag_results": read_passages(passages) if passages else (),
         "search": search,
     }
@@ -149,14 +134,14 @@ def ask(
     request = make_budgeted(
         require_text(question, "question"),
         options,
-        {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
+        {**cli.limits, "seconds": max_seconds},
         candor.settings.research.budget,
     )
     progress = not (cli.as_json or quiet)
     if paths:
         from api.cli.ask.folder import ingest_paths
 
-        named = ingest_paths(candor, paths, named, model, progress=progress)
+        named = ingest_paths(candor, paths, named, cli.model, progress=progress)
     research = partial(run_question, candor, progress=progress, steps=verbose)
     answer = research(request, named)
     while answer.clarification and not cli.as_json:
@@ -170,7 +155,7 @@ def ask(
     sandbox = candor.tools.sandbox(answer.run_id)
     names = ", ".join(sandbox.names())
     written = f"Files written by the run, in {sandbox.root}: {names}" if names else ""
-    note = "\n".join(filter(None, (written, "" if model else _untested(candor, answer))))
+    note = "\n".join(filter(None, (written, "" if cli.model else _untested(candor, answer))))
     show_and_end(cli, answer, note=note, verbose=verbose, quiet=quiet)
 
 
@@ -189,24 +174,15 @@ def _untested(candor: "Candor", answer: "Answer") -> str:
     return "`candor doctor` tests once whether the model can check the claims that rules cannot decide."
 
 
-@app.command()
+@app.command(shares={"model", "sources", "documents", "latest", *FILTERS})
 def chat(
     cli: Cli,
     collection: CollectionsOption = None,
     mode: Annotated[str, typer.Option("--mode", help="fast, high or auto, as in `candor ask`.")] = "auto",
     agent: AgentOption = "",
-    model: ModelOption = "",
     session: Annotated[
         str, typer.Option("--session", help="Name of a conversation to start or continue. Default: a new name.")
     ] = "",
-    sources: SourcesOption = None,
-    documents: filters.Documents = None,
-    folder: filters.Folder = None,
-    types: filters.Types = None,
-    since: filters.Since = None,
-    tags: filters.Tags = None,
-    where: filters.Where = None,
-    latest: filters.Latest = False,
 ) -> None:
     """Ask questions that build on each other, in the terminal or one per line of standard input.
 
@@ -219,7 +195,6 @@ def chat(
     """
     from api.cli.chat import Chat
 
-    options: dict[str, Any] = {"mode": mode, "agent": agent, "model": model, "session": session}
-    options["filter"] = filters.make_filter(documents, folder, types, since, tags, where, latest)
-    options |= {"sources": [each.strip() for each in sources.split(",")]} if sources else {}
-    Chat(cli, selection(collection), options).run()
+    options: dict[str, Any] = {"mode": mode, "agent": agent, "model": cli.model, "session": session}
+    options["filter"] = make_filter(cli)
+    Chat(cli, selection(collection), options | cli.chosen_sources).run()
