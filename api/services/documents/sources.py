@@ -146,7 +146,8 @@ class Sources:
         for url in request.urls:
             known = {url: kept[url]} if url in kept else {}
             try:
-                self._store(self._web(url, WebOptions(depth=0)), "", known, _keep, fetched, report, cancelled)
+                web = self._web(url, WebOptions(depth=0))  # no rule leaves out a page that a person names
+                self._store(web, "", known, lambda _: "", fetched, report, cancelled)
             except SourceFailed as error:  # the other addresses are still fetched
                 fetched.fail(url, str(error))
         if fetched.failed and not (fetched.paths or request.paths):
@@ -291,11 +292,6 @@ def _parts(address: str) -> SplitResult:
         return urlsplit(address)
     except ValueError as error:
         raise UsageError(f"{address!r} is no valid address: {error}.") from error
-
-
-def _keep(_: str) -> str:
-    """Leave nothing out: a page that a person names is read."""
-    return ""
 
 
 def _checked(model: type[Options], options: Mapping[str, JsonValue]) -> Options:

@@ -126,7 +126,17 @@ def render_report(report: Report, form: ReportFormat) -> str:
     """Return the report as text in this format."""
     if form is ReportFormat.JSON:
         return json.dumps(report.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
-    return _render_template(report, form)
+    templates = environment("api.services.reports", html=form is ReportFormat.HTML)
+    templates.filters |= {
+        "value": format_value,
+        "interval": format_interval,
+        "changed": changed_questions,
+        "description": lambda name: _figure(name).description,
+        "cell": _escape_cell,
+        "spending": format_spending,
+    }
+    plots = {"figures": "", "places": "", "differences": []} if form is ReportFormat.MARKDOWN else _plots(report)
+    return templates.get_template(f"report.{form.value}.jinja").render(report=report, plots=plots, zip=zip)
 
 
 def format_value(name: str, value: float, *, signed: bool = False) -> str:
@@ -159,21 +169,6 @@ def format_spending(summary: Summary) -> str:
 def _format_usage(usage: Usage) -> str:
     used = f"{count(usage.model_calls, 'call')}, {usage.describe_tokens()}"
     return f"{used}, cost {usage.cost:.4g}" if usage.cost else used
-
-
-def _render_template(report: Report, form: ReportFormat) -> str:
-    templates = environment("api.services.reports", html=form is ReportFormat.HTML)
-    templates.filters |= {
-        "value": format_value,
-        "interval": format_interval,
-        "changed": changed_questions,
-        "description": lambda name: _figure(name).description,
-        "cell": _escape_cell,
-        "spending": format_spending,
-    }
-    template = templates.get_template(f"report.{form.value}.jinja")
-    plots = {"figures": "", "places": "", "differences": []} if form is ReportFormat.MARKDOWN else _plots(report)
-    return template.render(report=report, plots=plots, zip=zip)
 
 
 def _plots(report: Report) -> dict[str, object]:
