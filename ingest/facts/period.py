@@ -1,7 +1,6 @@
 """Finds the period of a document: the date on the first pages that recurs in the rest of the document.
 
-A report repeats the end of its period in every table, but rarely its dates of filing, printing and signature. The names
-of months come from Unicode CLDR. Only this module uses the date data of Babel.
+A report repeats the end of its period in every table, but rarely its dates of filing, printing and signature.
 """
 
 import re
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 from ingest.document import Fact
 from ingest.facts.opening import Opening
+from vectorstore.text.dates import months_of
 from vectorstore.text.languages import ENGLISH
 
 _RECURS = 5  # minimum occurrences after the first pages
@@ -80,7 +80,7 @@ def _near_years(text: str, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
 @cache
 def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, int]]:
     """Return the pattern of dates in the language, and the month numbers by lower-case name."""
-    months = months_of(language)
+    months = {name: number for name, number in months_of(language or ENGLISH).items() if not name[0].isdigit()}
     # List each spelling: a case-insensitive pattern is four times slower.
     cased = {spelling for name in months for spelling in (name, name.lower(), name.upper(), name.title())}
     names = "|".join(re.escape(name) for name in sorted(cased, key=len, reverse=True))
@@ -93,21 +93,4 @@ def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, int]]:
     forms = [form.replace("#", str(number)) for number, form in enumerate([*(written if names else ()), *_NUMERIC])]
     return re.compile(rf"(?<![\d/.-])(?:{'|'.join(forms)})(?!\d|T\d)"), {
         name.casefold(): months[name] for name in months
-    }
-
-
-def months_of(language: str) -> dict[str, int]:
-    """Return the month numbers by name, or an empty dict if CLDR lacks the language."""
-    from babel import Locale, UnknownLocaleError
-
-    try:
-        locale = Locale.parse(language or ENGLISH)
-    except (UnknownLocaleError, ValueError):
-        return {}
-    return {
-        name.rstrip("."): number
-        for form in ("format", "stand-alone")
-        for width in ("abbreviated", "wide")
-        for number, name in locale.months[form][width].items()
-        if not name[0].isdigit()
     }

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from ingest.document import CURRENCY, DATE, KIND, PERIOD, Fact, FactSource, ParsedDocument
 from ingest.facts.currency import printed_currency
 from ingest.facts.opening import WORD
-from ingest.facts.period import find_dates, months_of
+from ingest.facts.period import find_dates
+from vectorstore.text.dates import months_of
 from vectorstore.text.languages import ENGLISH
 
 _BYTES = 6_000  # UTF-8 bytes of the opening: about 1,500 tokens in any script, at about four bytes per token

@@ -59,7 +59,8 @@ def _dated(found: re.Match[str], month: int) -> Iterator[tuple[int, int, tuple[s
 
 @cache
 def _named(language: str) -> tuple[tuple[re.Pattern[str], ...], dict[str, int]]:
-    months = _months(ENGLISH) | _months(language)
+    named = months_of(ENGLISH) | months_of(language)
+    months = {name.casefold(): number for name, number in named.items()}
     names = "|".join(sorted(map(re.escape, months), key=len, reverse=True))
     name = rf"(?<!\w)(?P<name>{names})\.?"
     return (
@@ -69,7 +70,8 @@ def _named(language: str) -> tuple[tuple[re.Pattern[str], ...], dict[str, int]]:
     ), months
 
 
-def _months(language: str) -> dict[str, int]:
+def months_of(language: str) -> dict[str, int]:
+    """Return the month numbers by name, or an empty dict if CLDR lacks the language."""
     from babel import Locale, UnknownLocaleError
 
     try:
@@ -79,4 +81,4 @@ def _months(language: str) -> dict[str, int]:
     widths = (
         locale.months[context][width] for context in ("format", "stand-alone") for width in ("wide", "abbreviated")
     )
-    return {name.casefold().rstrip("."): number for names in widths for number, name in names.items() if name}
+    return {name.rstrip("."): number for names in widths for number, name in names.items() if name}
