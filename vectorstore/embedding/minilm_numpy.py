@@ -10,7 +10,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,37 +18,9 @@ from vectorstore.store import Vectors
 SPECIAL_TOKENS = 2  # [CLS] before the text, [SEP] after it
 _BLAS = "libscipy_openblas"  # in NumPy's wheels
 _COLUMNS = 32  # per block of a matrix
+_EMBEDDED = ("word", "position", "token_type")
 _ERF_COEFFICIENTS = tuple(each / 2 for each in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592))
 """Half the coefficients of the formula in ``_gelu``, highest power first."""
-
-
-class _Affine(NamedTuple):
-    """The weight and bias of a linear map or a normalization.
-
-    The weight of a linear map is stored in blocks of columns: shape (blocks, rows, columns per block). With AVX-512,
-    OpenBLAS multiplies the few rows of a query with such a block in place, but copies a whole matrix first: 4 ms of CPU
-    time instead of 8 ms for all matrices at 13 tokens. With AVX2 only, blocks take 5 to 12 % longer than a whole
-    matrix.
-    """
-
-    weight: Vectors
-    bias: Vectors
-
-
-class _Layer(NamedTuple):
-    heads_in: _Affine  # queries, keys and values
-    heads_out: _Affine
-    attended: _Affine
-    inner_in: _Affine
-    inner_out: _Affine
-    done: _Affine
-
-
-class _Weights(NamedTuple):
-    words: Vectors
-    positions: Vectors
-    embedded: _Affine
-    layers: tuple[_Layer, ...]
 
 
 class MiniLM:
@@ -103,19 +74,22 @@ class MiniLM:
     def _encode(self, ids: Sequence[int]) -> tuple[Vectors, Vectors]:
         """Return the vector, and the attention of the last layer: shape (heads, tokens, tokens)."""
         with self._load_lock:
-            weights = self._weights
-        states = self._normalized(weights.embedded, weights.words[ids] + weights.positions[: len(ids)])
-        for layer in weights.layers:
-            heads, attention = self._attention(layer.heads_in, states)
-            attended = _linear(layer.heads_out, heads)
-            states = self._normalized(layer.attended, attended + states)
-            inner = _gelu(_linear(layer.inner_in, states))
-            states = self._normalized(layer.done, _linear(layer.inner_out, inner) + states)
+            words, positions, kinds = (self._weights[f"embeddings.{name}_embeddings.weight"] for name in _EMBEDDED)
+        states = self._normalized("embeddings.LayerNorm", words[ids] + positions[: len(ids)] + kinds[0])
+        for number in range(self.layers):
+            layer = f"encoder.layer.{number}"
+            heads, attention = self._attention(f"{layer}.attention.self", states)
+            attended = self._linear(f"{layer}.attention.output.dense", heads)
+            states = self._normalized(f"{layer}.attention.output.LayerNorm", attended + states)
+            inner = _gelu(self._linear(f"{layer}.intermediate.dense", states))
+            states = self._normalized(
+                f"{layer}.output.LayerNorm", self._linear(f"{layer}.output.dense", inner) + states
+            )
         mean: Vectors = states.mean(axis=0)
         return mean / np.linalg.norm(mean), attention
 
     @cached_property
-    def _weights(self) -> _Weights:
+    def _weights(self) -> Mapping[str, Vectors]:
         """The weights (90 MB), loaded with the first query.
 
         From then on NumPy multiplies in one thread. More threads gain little for one query, and on busy cores they
@@ -125,63 +99,46 @@ class MiniLM:
         from threadpoolctl import ThreadpoolController
 
         ThreadpoolController().select(prefix=_BLAS).limit(limits=1)
-        loaded = load_file(self.weights)
-        kind = loaded["embeddings.token_type_embeddings.weight"][0]
-        return _Weights(
-            words=loaded["embeddings.word_embeddings.weight"],
-            positions=loaded["embeddings.position_embeddings.weight"] + kind,
-            embedded=_affine(loaded, "embeddings.LayerNorm"),
-            layers=tuple(_layer(loaded, f"encoder.layer.{number}") for number in range(self.layers)),
-        )
+        loaded: dict[str, Vectors] = load_file(self.weights)
+        linear = [name for name, each in loaded.items() if name.startswith("encoder") and each.ndim == 2]
+        return loaded | {name: _in_blocks(loaded[name]) for name in linear}
 
-    def _attention(self, heads: _Affine, states: Vectors) -> tuple[Vectors, Vectors]:
+    def _attention(self, name: str, states: Vectors) -> tuple[Vectors, Vectors]:
         """Return what all heads read, concatenated, and how much of each token: shape (heads, tokens, tokens)."""
-        product = _linear(heads, states).reshape(len(states), 3, self.heads, self._head)
-        query, key, value = product.transpose(1, 2, 0, 3)
+        query, key, value = (
+            self._linear(f"{name}.{part}", states).reshape(len(states), self.heads, self._head).transpose(1, 0, 2)
+            for part in ("query", "key", "value")
+        )
         weights = _softmax(query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(self._head)))
         attended: Vectors = weights @ value
         return attended.transpose(1, 0, 2).reshape(states.shape), weights
 
-    def _normalized(self, scaling: _Affine, states: Vectors) -> Vectors:
+    def _linear(self, name: str, states: Vectors) -> Vectors:
+        weight = self._weights[f"{name}.weight"]
+        blocks, _, columns = weight.shape
+        product = np.empty((len(states), blocks, columns), np.float32)
+        np.matmul(states, weight, out=product.transpose(1, 0, 2))
+        mapped: Vectors = product.reshape(len(states), -1)
+        mapped += self._weights[f"{name}.bias"]
+        return mapped
+
+    def _normalized(self, name: str, states: Vectors) -> Vectors:
         width = np.float32(self.dimension)
         total: Vectors = np.add.reduce(states, axis=-1, keepdims=True)
         centred: Vectors = states - total / width
         variance: Vectors = np.vecdot(centred, centred)[:, np.newaxis] / width
         scaled: Vectors = centred / np.sqrt(variance + np.float32(self.epsilon))
-        return scaled * scaling.weight + scaling.bias
+        return scaled * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
 
 
-def _layer(loaded: Mapping[str, Vectors], name: str) -> _Layer:
-    parts = ("query", "key", "value")
-    return _Layer(
-        heads_in=_matrix(loaded, *(f"{name}.attention.self.{part}" for part in parts)),
-        heads_out=_matrix(loaded, f"{name}.attention.output.dense"),
-        attended=_affine(loaded, f"{name}.attention.output.LayerNorm"),
-        inner_in=_matrix(loaded, f"{name}.intermediate.dense"),
-        inner_out=_matrix(loaded, f"{name}.output.dense"),
-        done=_affine(loaded, f"{name}.output.LayerNorm"),
-    )
+def _in_blocks(weight: Vectors) -> Vectors:
+    """Return the weight of a linear map in blocks of columns: shape (blocks, rows, columns per block).
 
-
-def _affine(loaded: Mapping[str, Vectors], name: str) -> _Affine:
-    return _Affine(loaded[f"{name}.weight"], loaded[f"{name}.bias"])
-
-
-def _matrix(loaded: Mapping[str, Vectors], *names: str) -> _Affine:
-    """Return several linear maps of the same input as one, in blocks."""
-    parts = [_affine(loaded, name) for name in names]
-    weight = np.concatenate([part.weight for part in parts])  # transposed, as PyTorch stores it
-    blocks = weight.reshape(-1, _COLUMNS, weight.shape[-1]).transpose(0, 2, 1)
-    return _Affine(np.ascontiguousarray(blocks), np.concatenate([part.bias for part in parts]))
-
-
-def _linear(matrix: _Affine, states: Vectors) -> Vectors:
-    blocks, _, columns = matrix.weight.shape
-    product = np.empty((len(states), blocks, columns), np.float32)
-    np.matmul(states, matrix.weight, out=product.transpose(1, 0, 2))
-    mapped: Vectors = product.reshape(len(states), -1)
-    mapped += matrix.bias
-    return mapped
+    With AVX-512, OpenBLAS multiplies the few rows of a query with such a block in place, but copies a whole matrix
+    first: 4 ms of CPU time instead of 8 ms for all matrices at 13 tokens. With AVX2 only, blocks take 5 to 12 % longer.
+    """
+    transposed = weight.reshape(-1, _COLUMNS, weight.shape[-1]).transpose(0, 2, 1)  # PyTorch stores it transposed
+    return np.ascontiguousarray(transposed)
 
 
 def _softmax(scores: Vectors) -> Vectors:
