@@ -30,27 +30,21 @@ class EmbeddedStore(VectorStore):
         """The address that this process serves, if it is the service. Its searches are urgent, because users wait."""
 
     def create(self, spec: CollectionSpec) -> Collection:
-        """Open the collection, creating it if it does not exist."""
         return self._call(lambda store: store.create(spec))
 
     def open(self, name: str) -> Collection:
-        """Open an existing collection."""
         return self._call(lambda store: store.open(name))
 
     def find(self, name: str) -> CollectionSpec | None:
-        """Return the specification of a collection, or None if it does not exist."""
         return self._edge.find(name)  # reads files that any process may read
 
     def list(self) -> list[CollectionSpec | UnreadableCollection]:
-        """Return the specifications of all collections, by name."""
         return self._edge.list()  # reads files that any process may read
 
     def require_writable(self) -> None:
-        """Raise StoreUnavailable if the disk has too little space for writes."""
         self._edge.require_writable()
 
     def drop(self, name: str) -> None:
-        """Delete a collection and its contents."""
         self._call(lambda store: store.drop(name))
 
     def _call(self, action: Callable[[EdgeStore | RemoteStore], T]) -> T:

@@ -9,17 +9,8 @@ import numpy as np
 import qdrant_edge as qdrant
 
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, SearchMode
-from vectorstore.qdrant_schema import (
-    BM25,
-    DENSE,
-    Payload,
-    chunk_language,
-    from_payload,
-    read_chunks,
-    to_hits,
-    validate_query,
-)
-from vectorstore.ranking import Nearest, Points, Speller, score, with_attention
+from vectorstore.qdrant_schema import BM25, DENSE, Payload, chunk_language, from_payload, validate_query
+from vectorstore.ranking import DIGITS, Nearest, Points, Scores, Speller, rank, score, with_attention
 from vectorstore.store import EVERYTHING, Collection, Query, Vectors, batches
 from vectorstore.text.bm25 import Bm25Encoder
 
@@ -51,10 +42,39 @@ class QdrantCollection(Collection, Generic[SessionT]):
                 sum(languages.values()),
             )
             scores = score(lambda wanted: self._ask(session, wanted, where), mode, query, words, limit, speller)
-        return to_hits(scores, limit, self._payloads, self._indexed_terms)
+        return self._hits(scores, limit)
+
+    def _hits(self, scores: Scores, limit: int) -> list[Hit]:
+        """Return the best ``limit`` chunks. Leaves out chunks deleted between the search and the read."""
+        ranking = scores.compared(limit)
+        payloads = self._payloads(list(ranking))
+        chunks = {each: from_payload(payloads[each]) for each in ranking if each in payloads}
+        exact = scores.exact([chunk.indexed_text for chunk in chunks.values()])
+        as_written = dict(zip(chunks, exact, strict=True))
+        best = rank(((each, round(ranking[each] + more, DIGITS)) for each, more in as_written.items()), limit)
+        terms = self._indexed_terms([each for each, _ in best])  # many more passages are compared than found
+        return [
+            Hit(
+                chunk=chunks[each],
+                score=score,
+                words=scores.words_in(terms.get(each, ())),
+                cosine=scores.cosines.get(each),
+                bm25=scores.bm25_of(each),
+                best_bm25=scores.best_bm25,
+                rare=scores.rare[each] + as_written[each],
+                respelt=scores.respelt,
+            )
+            for each, score in best
+        ]
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        return read_chunks(self._ordered_ids(where), self.batch, self._payloads)
+        return self._chunks(self._ordered_ids(where))
+
+    def _chunks(self, ids: Sequence[str]) -> Iterator[Chunk]:
+        """Yield the chunks with these ids. Leaves out chunks deleted meanwhile."""
+        for some in batches(ids, self.batch):
+            payloads = self._payloads(some)
+            yield from (from_payload(payloads[each]) for each in some if each in payloads)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         records = self._read(ids, vectors=(DENSE,))

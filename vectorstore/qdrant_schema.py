@@ -5,15 +5,14 @@ The stores only translate the definitions for their clients.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
 from vectorstore.errors import CollectionMismatch
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
-from vectorstore.ranking import DIGITS, Scores, rank
-from vectorstore.store import Vectors, batches
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Scalar, SearchMode
+from vectorstore.store import Vectors
 from vectorstore.text.languages import ENGLISH, LANGUAGE
 
 DENSE = "dense"
@@ -29,10 +28,6 @@ ORDER_FIELDS = ("name", "document_id", POSITION)
 MAX_LANGUAGES = 200  # more than the detector knows
 
 Payload = dict[str, Any]
-ReadPayloads = Callable[[Sequence[str]], Mapping[str, Payload]]
-"""Return the payloads of the chunks with these ids, without those that do not exist."""
-ReadTerms = Callable[[Sequence[str]], Mapping[str, Sequence[int]]]
-"""Return the indexed terms of the chunks with these ids, without those that do not exist."""
 
 
 def to_payload(chunk: Chunk) -> Payload:
@@ -92,37 +87,6 @@ def _folders(document: str) -> list[str]:
 def _term(key: str, value: Scalar) -> str:
     """Return a metadata entry as one keyword in JSON, which distinguishes "1", 1 and true. All keys share one index."""
     return json.dumps([key, value], ensure_ascii=False)
-
-
-def to_hits(scores: Scores, limit: int, read: ReadPayloads, terms_of: ReadTerms) -> list[Hit]:
-    """Return the best ``limit`` chunks. Leaves out chunks deleted between the search and the read of the payloads."""
-    ranking = scores.compared(limit)
-    payloads = read(list(ranking))
-    chunks = {each: from_payload(payloads[each]) for each in ranking if each in payloads}
-    exact = scores.exact([chunk.indexed_text for chunk in chunks.values()])
-    as_written = dict(zip(chunks, exact, strict=True))
-    best = rank(((each, round(ranking[each] + more, DIGITS)) for each, more in as_written.items()), limit)
-    terms = terms_of([each for each, _ in best])  # many more passages are compared than found
-    return [
-        Hit(
-            chunk=chunks[each],
-            score=score,
-            words=scores.words_in(terms.get(each, ())),
-            cosine=scores.cosines.get(each),
-            bm25=scores.bm25_of(each),
-            best_bm25=scores.best_bm25,
-            rare=scores.rare[each] + as_written[each],
-            respelt=scores.respelt,
-        )
-        for each, score in best
-    ]
-
-
-def read_chunks(ids: Iterable[str], batch: int, read: ReadPayloads) -> Iterator[Chunk]:
-    """Yield the chunks with these ids. Leaves out chunks deleted meanwhile."""
-    for some in batches(ids, batch):
-        payloads = read(some)
-        yield from (from_payload(payloads[chunk_id]) for chunk_id in some if chunk_id in payloads)
 
 
 def sort_ids(points: Iterable[tuple[str, Payload]]) -> list[str]:

@@ -143,7 +143,7 @@ class VectorStore(Protocol):
     def claim(self, name: str, *, take_over: bool = False) -> None:
         """Require that this process may change the collection. Call it before changing one.
 
-        A collection on a server belongs to one database (``qdrant_server/owner.py``). A collection in a folder belongs
+        A collection on a server belongs to one database (``qdrant_server/store.py``). A collection in a folder belongs
         to everyone who can open it. ``take_over`` makes the database of this process the owner. Raises
         ForeignCollection. A store whose collections have no owner does nothing.
         """

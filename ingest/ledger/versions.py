@@ -30,7 +30,6 @@ class LiveCollection(Collection):
 
     @property
     def spec(self) -> CollectionSpec:
-        """The specification it was created with."""
         return self._collection.spec
 
     @property
@@ -71,29 +70,23 @@ class LiveCollection(Collection):
             yield _Snapshot(self._collection, self._ledger, hidden)
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors."""
         self._collection.upsert(chunks, vectors)
 
     def delete(self, where: ChunkFilter) -> None:
-        """Delete the selected chunks."""
         self._collection.delete(where)
 
     def languages(self, *, exact: bool = True) -> dict[str, int]:
-        """Return the number of chunks per language."""
         return self._collection.languages(exact=exact)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the dense vectors of the given chunks that exist, by chunk id."""
         return self._collection.vectors(ids)
 
     def missing(self, ids: Sequence[str]) -> list[str]:
-        """Return the ids that no chunk has."""
         return self._collection.missing(ids)
 
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
     ) -> None:
-        """Wait until the search index is built, if many chunks wait for it."""
         self._collection.optimize(on_build, cancelled)
 
     def close(self) -> None:

@@ -29,6 +29,7 @@ from vectorstore.qdrant_schema import (
 )
 from vectorstore.ranking import Nearest, Points
 from vectorstore.store import EVERYTHING, Vectors
+from vectorstore.text.language_counts import LanguageCounts
 from vectorstore.text.languages import LANGUAGE
 
 log = logging.getLogger(__name__)
@@ -61,8 +62,7 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
         self._building = BackgroundWork(f"index {spec.name}", self._build_index, self._report_failure)
         self._lock = lock
         self._reserve = reserve
-        self._writes = 0
-        self._languages: tuple[int, dict[str, int]] = (-1, {})  # after this number of writes
+        self._languages = LanguageCounts()
 
     @property
     def closed(self) -> bool:
@@ -70,7 +70,6 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
         return self._open_shard is None
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)
         with self._writing:
             for start in range(0, len(chunks), self.batch):
@@ -82,7 +81,6 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
         self.index_in_background()
 
     def delete(self, where: ChunkFilter) -> None:
-        """Delete the selected chunks. Durable on return."""
         with self._writing:
             before = self._points()
             self._write(qdrant.UpdateOperation.delete_points_by_filter(to_filter(where)))
@@ -102,12 +100,7 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
     def languages(self, *, exact: bool = True) -> dict[str, int]:
         if exact:
             return self._count_languages(exact=True)
-        writes, counted = self._languages
-        if writes != self._writes:  # counting takes up to 2 ms, and each search needs it
-            writes = self._writes
-            counted = self._count_languages(exact=False)
-            self._languages = writes, counted
-        return counted
+        return self._languages.get(lambda: self._count_languages(exact=False))  # takes up to 2 ms
 
     def _count_languages(self, *, exact: bool) -> dict[str, int]:
         with self._session("count") as shard:
@@ -252,7 +245,7 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
             try:
                 shard.update(operation)
             finally:
-                self._writes += 1
+                self._languages.forget()
 
     def _count_changes(self, number: int) -> None:
         self._changes.value += number

@@ -86,11 +86,6 @@ def read_spec(path: Path) -> CollectionSpec:
         raise StoreUnavailable(f"{str(path / SPEC)!r} is not a valid collection specification: {error}") from error
 
 
-def write_spec(path: Path, spec: CollectionSpec) -> None:
-    """Write the file atomically, also across a power cut."""
-    _write(path / SPEC, spec.model_dump_json(indent=2))
-
-
 def read_analysis(path: Path) -> str:
     """Return the version of the analysis of the indexed words; empty for collections of earlier versions."""
     with disk_errors(path):
@@ -98,12 +93,8 @@ def read_analysis(path: Path) -> str:
         return file.read_text(encoding="utf-8").strip() if file.exists() else ""
 
 
-def write_analysis(path: Path, version: str) -> None:
-    """Write the file atomically, also across a power cut."""
-    _write(path / ANALYSIS_FILE, version)
-
-
-def _write(target: Path, text: str) -> None:
+def write_text(target: Path, text: str) -> None:
+    """Write a file atomically, also across a power cut."""
     part = target.with_name(f"{target.name}.part")
     with part.open("w", encoding="utf-8") as file:
         file.write(text + "\n")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from vectorstore.edge.collection import EdgeCollection
 from vectorstore.edge.disk import (
+    ANALYSIS_FILE,
     SPEC,
     check_space,
     collections_in,
@@ -20,8 +21,7 @@ from vectorstore.edge.disk import (
     list_one,
     read_analysis,
     read_spec,
-    write_analysis,
-    write_spec,
+    write_text,
 )
 from vectorstore.edge.lock import CollectionLock
 from vectorstore.edge.shard import create_shard, load_shard
@@ -45,7 +45,6 @@ class EdgeStore(VectorStore):
         self._serving = serving
 
     def create(self, spec: CollectionSpec) -> EdgeCollection:
-        """Open the collection, creating it if it does not exist."""
         path = self._folder / spec.name
         with disk_errors(path), ExitStack() as undo:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -57,13 +56,13 @@ class EdgeStore(VectorStore):
                 shard = load_shard(path)
             else:
                 shard = create_shard(path, spec)
-                write_analysis(path, ANALYSIS)
-                write_spec(path, spec)
+                write_text(path / ANALYSIS_FILE, ANALYSIS)
+                write_text(path / SPEC, spec.model_dump_json(indent=2))
             undo.callback(shard.close)
             collection = EdgeCollection(spec, path, shard, lock, self._reserve)
             if read_analysis(path) != ANALYSIS:
                 collection.index_words()
-                write_analysis(path, ANALYSIS)
+                write_text(path / ANALYSIS_FILE, ANALYSIS)
             undo.pop_all()
         if self._serving:
             collection.index_in_background()
@@ -76,15 +75,12 @@ class EdgeStore(VectorStore):
                 check_space(self._folder, self._reserve)
 
     def find(self, name: str) -> CollectionSpec | None:
-        """Return the specification of a collection, or None if it does not exist."""
         return next((read_spec(path) for path in collections_in(self._folder) if path.name == name), None)
 
     def list(self) -> list[CollectionSpec | UnreadableCollection]:
-        """Return the specifications of all collections, by name. Damaged ones are listed with the reason."""
         return [list_one(path) for path in collections_in(self._folder)]
 
     def drop(self, name: str) -> None:
-        """Delete a collection and its contents."""
         path = self._folder / require_spec(self, name).name
         with disk_errors(path), ExitStack() as undo:
             lock = CollectionLock(path)

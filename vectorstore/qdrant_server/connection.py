@@ -20,7 +20,7 @@ import tenacity
 
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreError, StoreKeyRejected, StoreUnavailable
 from vectorstore.models import ChunkFilter
-from vectorstore.qdrant_schema import BM25, DENSE, ORDER_FIELDS, POSITION, excluded_keywords, required_keywords
+from vectorstore.qdrant_schema import BM25, DENSE, POSITION, excluded_keywords, required_keywords
 from vectorstore.settings import VectorStoreSettings, without_password
 
 if TYPE_CHECKING:
@@ -156,9 +156,6 @@ def _message(error: object) -> str:
     return " ".join(_NOISE.sub("", text).split())[:_LONGEST]
 
 
-PAGE = 5_000  # ids per request
-
-
 def properties(dimension: int, settings: VectorStoreSettings) -> dict[str, Any]:
     """Return the properties of a new collection."""
     from qdrant_client import models
@@ -190,33 +187,6 @@ def to_filter(where: ChunkFilter) -> models.Filter:
         first, last = where.positions
         required.append(models.FieldCondition(key=POSITION, range=models.Range(gte=first, lte=last)))
     return models.Filter(must=required, must_not=match(excluded_keywords(where)))
-
-
-def read_page(
-    name: str, where: models.Filter, client: QdrantClient, after: Any = None
-) -> tuple[list[models.Record], Any]:
-    """Return points with the fields that order them, and the id that the next page begins with."""
-    return client.scroll(name, where, limit=PAGE, offset=after, with_payload=list(ORDER_FIELDS))
-
-
-def count_points(name: str, where: models.Filter, client: QdrantClient) -> int:
-    """Return the exact number of the selected points."""
-    return client.count(name, where, exact=True).count
-
-
-def upsert(name: str, points: list[models.PointStruct], client: QdrantClient) -> None:
-    """Add or replace points. They are durable on return."""
-    client.upsert(name, points, wait=True)
-
-
-def update_vectors(name: str, points: list[models.PointVectors], client: QdrantClient) -> None:
-    """Replace vectors of points. They are durable on return."""
-    client.update_vectors(name, points, wait=True)
-
-
-def create_index(name: str, field: str, kind: models.PayloadSchemaType, client: QdrantClient) -> None:
-    """Create the index of a payload field."""
-    client.create_payload_index(name, field, kind, wait=True)
 
 
 T = TypeVar("T")

@@ -12,13 +12,14 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
+from functools import cached_property
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import SecretStr
 
-from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnavailable
+from vectorstore.errors import CollectionMismatch, CollectionNotFound, ForeignCollection, StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, UnreadableCollection
 from vectorstore.qdrant_collection import QdrantCollection
 from vectorstore.qdrant_schema import (
@@ -26,24 +27,14 @@ from vectorstore.qdrant_schema import (
     DENSE,
     INDEXED_FIELDS,
     MAX_LANGUAGES,
+    ORDER_FIELDS,
     Payload,
     require_same_spec,
     sort_ids,
     to_payload,
     validate_vectors,
 )
-from vectorstore.qdrant_server.connection import (
-    ServerConnection,
-    count_points,
-    create_index,
-    limit_times,
-    properties,
-    read_page,
-    to_filter,
-    update_vectors,
-    upsert,
-)
-from vectorstore.qdrant_server.owner import Owner, foreign
+from vectorstore.qdrant_server.connection import ServerConnection, limit_times, properties, to_filter
 from vectorstore.ranking import Nearest, Points
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import EVERYTHING, Vectors, require_spec
@@ -60,6 +51,7 @@ METADATA = "candor"  # the metadata key of the specification
 NO_COLLECTION = "candor-no-collection"  # it does not exist
 OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 WORDS = "candor_words"  # the metadata key of the analysis of the indexed words (text/bm25.py)
+PAGE = 5_000  # ids per request of a scan
 LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
 OVERSAMPLING = 2.0  # candidates that are compared by their full vectors, if the collection is quantized
 
@@ -81,6 +73,22 @@ def connect(url: str, api_key: SecretStr | None, *, timeout_s: float = 30, retry
     return ServerConnection(clients, retry_s)
 
 
+class Owner:
+    """The SQL database of this process, which lists the documents of the collections that it owns.
+
+    Several processes share a server and a database. If they used one collection with different databases, each would
+    delete or replace documents that it does not know. ``knows`` returns whether it lists documents of a collection.
+    """
+
+    def __init__(self, read_id: Callable[[], str], knows: Callable[[str], bool]) -> None:
+        self._read_id, self.knows = read_id, knows
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the database, read on first use."""
+        return self._read_id()
+
+
 class ServerStore:
     """The collections on a server. Without an ``owner``, all of them may be changed.
 
@@ -94,7 +102,6 @@ class ServerStore:
         self._languages: defaultdict[str, LanguageCounts] = defaultdict(lambda: LanguageCounts(LANGUAGES_TTL_S))
 
     def create(self, spec: CollectionSpec) -> ServerCollection:
-        """Open the collection, creating it if it does not exist."""
         if spec.name not in self._names():
             self._create(spec)
         require_same_spec(self._require_ours(spec.name), spec)
@@ -104,7 +111,6 @@ class ServerStore:
         return self._collection(spec)
 
     def open(self, name: str) -> ServerCollection:
-        """Open an existing collection."""
         spec = require_spec(self, name)
         self._index_words(spec)
         return self._collection(spec)
@@ -123,7 +129,6 @@ class ServerStore:
         return [each for name in self._names() if (each := self._list_one(name)) is not None]
 
     def drop(self, name: str) -> None:
-        """Delete a collection and its contents."""
         spec = require_spec(self, name)
         self.claim(spec.name)
         self._server.call(lambda client: client.delete_collection(spec.name), write=True)
@@ -139,7 +144,7 @@ class ServerStore:
         spec = self._require_ours(name)
         # Collections of earlier versions have no owner. The first database that knows them becomes the owner.
         if not take_over and (owner or not (self._owner.knows(spec.collection) or self._is_empty(name))):
-            raise foreign(spec.collection, owner)
+            raise _foreign(spec.collection, owner)
         self._server.call(lambda client: client.update_collection(name, metadata={OWNER: new}), write=True)
 
     def _index_words(self, spec: CollectionSpec) -> None:
@@ -206,7 +211,7 @@ class ServerStore:
 
         keyword = models.PayloadSchemaType.KEYWORD
         for field in INDEXED_FIELDS:
-            self._server.call(partial(create_index, name, field, keyword), write=True)
+            self._server.call(methodcaller("create_payload_index", name, field, keyword, wait=True), write=True)
 
 
 class ServerCollection(QdrantCollection[ServerConnection]):
@@ -224,22 +229,20 @@ class ServerCollection(QdrantCollection[ServerConnection]):
         return False
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)
         for start in range(0, len(chunks), self.batch):
             rows = vectors[start : start + self.batch].tolist()
             points = [
                 self._point(chunk, row) for chunk, row in zip(chunks[start : start + self.batch], rows, strict=True)
             ]
-            self._write(partial(upsert, self._spec.name, points))
+            self._write(methodcaller("upsert", self._spec.name, points, wait=True))
 
     def delete(self, where: ChunkFilter) -> None:
-        """Delete the selected chunks. Durable on return."""
         self._write(lambda client: client.delete(self._spec.name, to_filter(where), wait=True))
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         selected = to_filter(where)
-        chunks = self._server.call(partial(count_points, self._spec.name, selected))
+        chunks = self._server.call(lambda client: client.count(self._spec.name, selected, exact=True)).count
         documents = self._server.call(
             lambda client: client.facet(
                 self._spec.name, "document_id", facet_filter=selected, limit=max(chunks, 1), exact=True
@@ -259,10 +262,10 @@ class ServerCollection(QdrantCollection[ServerConnection]):
 
         given = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         # Usually none is missing. Then counting takes a third of the time of retrieving.
-        count = partial(count_points, self._spec.name, given)
-        if self._server.call(count) < len(set(ids)):
+        count = methodcaller("count", self._spec.name, given, exact=True)
+        if self._server.call(count).count < len(set(ids)):
             return super().missing(ids)
-        lacking = [url for url, counted in self._server.ask_all(count).items() if counted < len(set(ids))]
+        lacking = [url for url, counted in self._server.ask_all(count).items() if counted.count < len(set(ids))]
         if not lacking:
             return []
         log.warning("Copies of the collection %r at %s lack passages.", self._spec.name, " and ".join(lacking))
@@ -279,7 +282,7 @@ class ServerCollection(QdrantCollection[ServerConnection]):
 
         for some in self._analysed():
             points = [models.PointVectors(id=chunk_id, vector={BM25: _sparse(terms)}) for chunk_id, terms in some]
-            self._write(partial(update_vectors, self._spec.name, points))
+            self._write(methodcaller("update_vectors", self._spec.name, points, wait=True))
 
     def _write(self, request: Callable[[QdrantClient], object]) -> None:
         try:
@@ -327,14 +330,28 @@ class ServerCollection(QdrantCollection[ServerConnection]):
         )
 
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
-        found: list[models.Record] = []
-        read = partial(read_page, self._spec.name, to_filter(where))
-        records, following = self._server.call(read)
-        found += records
+        selected = to_filter(where)
+        found, following = self._scroll(selected)
         while following is not None:
-            records, following = self._server.call(partial(read, after=following))
+            records, following = self._scroll(selected, following)
             found += records
         return sort_ids((str(record.id), record.payload or {}) for record in found)
+
+    def _scroll(self, where: models.Filter, after: Any = None) -> tuple[list[models.Record], Any]:
+        """Return points with the fields that order them, and the id that the next page begins with."""
+        fields = list(ORDER_FIELDS)
+        return self._server.call(
+            lambda client: client.scroll(self._spec.name, where, limit=PAGE, offset=after, with_payload=fields)
+        )
+
+
+def _foreign(name: str, owner: str) -> ForeignCollection:
+    """Return the error for a collection of another database. ``owner`` is the id of that one; empty if unknown."""
+    database = f"database {owner[:8]}" if owner else "an unknown database"
+    return ForeignCollection(
+        f"Collection {name!r} on the Qdrant server belongs to {database}, so Candor with this database cannot change "
+        "it. Set CANDOR_DATABASE_URL to the database that it belongs to, or choose another collection name."
+    ).with_command(f"If that database is lost, `candor adopt {name}` makes the current one the owner.")
 
 
 def _sparse(terms: Any) -> models.SparseVector:

@@ -110,7 +110,7 @@ def test_languages_are_counted_once_until_a_write(store: ServerStore, monkeypatc
 
 
 def test_a_scan_reads_all_pages(store: ServerStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vectorstore.qdrant_server.connection.PAGE", 7)
+    monkeypatch.setattr("vectorstore.qdrant_server.store.PAGE", 7)
     with store.create(SPEC) as papers:
         for number in range(4):
             papers.upsert(batch(number), VECTORS)
