@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from api.services.catalog.plans import Plans
     from api.services.doctor import Doctor
     from api.services.documents.collections import Collections
+    from api.services.documents.document_facts import ModelFactFinder
     from api.services.documents.documents import Documents
+    from api.services.documents.figure_descriptions import ModelDescriber
     from api.services.documents.ingest import IngestService
     from api.services.documents.meaning import Meanings
     from api.services.documents.page_pictures import PagePictureDrawer
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
     from api.storage.uploads import Uploads
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
-    from ingest.pipeline.model.figures import FigureDescriber
-    from ingest.pipeline.model.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
     from multi_agent.llm.wrappers.requests import MakeLocks
     from multi_agent.memory.memories import Memories, Suggestions
@@ -162,8 +162,7 @@ class Candor:
             from vectorstore.embedded import EmbeddedStore
 
             return EmbeddedStore(self._collections_folder)
-        from vectorstore.qdrant_server.owner import Owner
-        from vectorstore.qdrant_server.store import ServerStore, connect
+        from vectorstore.qdrant_server.store import Owner, ServerStore, connect
 
         owner = Owner(lambda: self.ledger.database_id(), lambda name: bool(self.ledger.indexed(name).documents))
         server = connect(store.url, store.api_key, timeout_s=store.timeout_s, retry_s=store.retry_s)
@@ -393,7 +392,7 @@ class Candor:
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a question. Raises EmbeddingModelError, StoreUnavailable."""
-        return self.queries.embed_query(text)
+        return self.queries.embed_query(text)[0]
 
     # Use cases
 
@@ -527,14 +526,14 @@ class Candor:
         )
 
     @part
-    def figure_describer(self) -> FigureDescriber:
+    def figure_describer(self) -> ModelDescriber:
         """Describes the figures of documents with the default model."""
         from api.services.documents.figure_descriptions import ModelDescriber
 
         return ModelDescriber(self.settings.llm, self.settings.home / "endpoints", self.make_request_locks)
 
     @part
-    def fact_finder(self) -> FactFinder:
+    def fact_finder(self) -> ModelFactFinder:
         """Finds the facts of documents with the default model."""
         from api.services.documents.document_facts import ModelFactFinder
 

@@ -125,8 +125,11 @@ def main() -> None:
 
 def embeddings() -> Iterator[tuple[str, Embed]]:
     """Yield the real model, and models derived from it whose cosines have other scales."""
-    real = make_embedder(EmbeddingSettings(precision="float32")).embed_query
+    model = make_embedder(EmbeddingSettings(precision="float32"))
     projection = np.random.default_rng(7).normal(size=(128, 384)).astype(np.float32)
+
+    def real(text: str) -> Vectors:
+        return model.embed_query(text)[0]
 
     def shifted(shift: float, project: bool) -> Embed:
         def embed(text: str) -> Vectors:

@@ -159,11 +159,8 @@ class _Embedded:
     vector: Vectors
     languages: ClassVar = BUNDLE_LANGUAGES
 
-    def embed_query(self, _: str) -> Vectors:
-        return self.vector
-
-    def attention(self, _: str) -> None:
-        """Return None: words count alike."""
+    def embed_query(self, _: str) -> tuple[Vectors, None]:
+        return self.vector, None
 
 
 def recall(collection: EdgeCollection, vector: Vectors) -> float:

@@ -157,8 +157,8 @@ class Retriever:
 
 
 def _embedded(embedder: QueryEmbedder, text: str, mode: SearchMode) -> Query:
-    attention = embedder.attention(text) if mode is SearchMode.HYBRID else None
-    return Query(text, embedder.embed_query(text), attention)
+    vector, attention = embedder.embed_query(text)
+    return Query(text, vector, attention if mode is SearchMode.HYBRID else None)
 
 
 def _finder(query: str, languages: Mapping[str, int]) -> Callable[[str], list[str]]:

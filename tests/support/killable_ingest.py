@@ -51,11 +51,8 @@ class LoggingEmbedder:
             notes.writelines(json.dumps(text) + "\n" for text in texts)
         return self._embedder.embed_passages(texts)
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> tuple[Vectors, Vectors | None]:
         return self._embedder.embed_query(text)
-
-    def attention(self, text: str) -> Vectors | None:
-        return self._embedder.attention(text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._embedder.count_tokens(texts)

@@ -17,7 +17,7 @@ def shifted(embedder: Embedder, shift: float) -> Callable[[str], Vectors]:
     """
 
     def embed(text: str) -> Vectors:
-        vector = np.append(embedder.embed_query(text), np.float32(shift))
+        vector = np.append(embedder.embed_query(text)[0], np.float32(shift))
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
     return embed

@@ -4,7 +4,6 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 
 import numpy as np
 
@@ -16,8 +15,6 @@ from vectorstore.store import Vectors
 
 _FIRST_PASSAGES = 128
 """On two cores, NumPy takes as long for 128 of the longest passages as the import of sentence-transformers: 11 s."""
-
-_LAST_QUERIES = 16  # a search asks for the vector and for the attention of each query
 
 
 class BundledEmbedder:
@@ -33,7 +30,6 @@ class BundledEmbedder:
         self._left_to_numpy = _FIRST_PASSAGES if _leaves_the_choice(settings) else 0
         self._passages: SentenceTransformerEmbedder | None = None
         self._load_lock = threading.Lock()
-        self._attend = lru_cache(_LAST_QUERIES)(self._read)
         self._query_slots = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
         self.model = settings.model
         self.dimension = self._model.dimension
@@ -53,18 +49,11 @@ class BundledEmbedder:
             rows = list(threads.map(self._model.embed, texts))
         return np.array(rows, np.float32).reshape(len(rows), self.dimension)
 
-    def embed_query(self, text: str) -> Vectors:
-        """Return the float32 vector of sentence-transformers, to six digits.
+    def embed_query(self, text: str) -> tuple[Vectors, Vectors | None]:
+        """Return the float32 vector of sentence-transformers, to six digits, and the attention.
 
         Only half of the cores embed queries at the same time. More slow each other down; see docs/concurrency.md.
         """
-        return self._attend(text)[0]
-
-    def attention(self, text: str) -> Vectors | None:
-        """Return each character's share of the attention. None if the text is longer than the model's window."""
-        return self._attend(text)[1]
-
-    def _read(self, text: str) -> tuple[Vectors, Vectors | None]:
         with self._query_slots:
             return self._model.attend(text)
 

@@ -25,12 +25,8 @@ class QueryEmbedder(Protocol):
     languages: frozenset[str] | None
     """ISO 639-1 codes of the supported languages; None if unknown, which is treated as all languages."""
 
-    def embed_query(self, text: str) -> Vectors:
-        """Return a vector of shape (dimension,)."""
-        ...
-
-    def attention(self, text: str) -> Vectors | None:
-        """Return each character's share of the model's attention, of shape (len(text),). None if unknown."""
+    def embed_query(self, text: str) -> tuple[Vectors, Vectors | None]:
+        """Return a vector of shape (dimension,), and each character's share of the model's attention if known."""
         ...
 
 
@@ -72,7 +68,7 @@ CACHE_SIZE = 1024  # 1.5 MB with vectors of 384 dimensions
 
 
 class CachedEmbedder:
-    """Wraps an embedder and caches its query vectors, and the attention to each character.
+    """Wraps an embedder and caches its query vectors.
 
     A run embeds its question several times: to search, to find a similar saved plan, and to save its own. Cached
     vectors are shared and read-only.
@@ -80,8 +76,7 @@ class CachedEmbedder:
 
     def __init__(self, inner: Embedder, cache_size: int = CACHE_SIZE) -> None:
         self._inner = inner
-        self._cached = lru_cache(cache_size)(self._embed)
-        self.attention = lru_cache(cache_size)(inner.attention)
+        self.embed_query = lru_cache(cache_size)(self._embed)
         self.model, self.max_tokens, self.languages = inner.model, inner.max_tokens, inner.languages
 
     @property
@@ -92,13 +87,10 @@ class CachedEmbedder:
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         return self._inner.embed_passages(texts)
 
-    def embed_query(self, text: str) -> Vectors:
-        return self._cached(text)
-
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._inner.count_tokens(texts)
 
-    def _embed(self, text: str) -> Vectors:
-        vector = self._inner.embed_query(text)
+    def _embed(self, text: str) -> tuple[Vectors, Vectors | None]:
+        vector, attention = self._inner.embed_query(text)
         vector.setflags(write=False)
-        return vector
+        return vector, attention

@@ -146,12 +146,8 @@ class EndpointEmbedder:
             raise self._wrong(f"{found} dimensions, not the {self._settings.dimensions} of `dimensions`")
         return found
 
-    def embed_query(self, text: str) -> Vectors:
-        vectors = self._checked(self._rows([self._query_prefix + text], query=True))
-        return vectors.reshape(-1)
-
-    def attention(self, text: str) -> None:
-        """Return None: servers do not return it."""
+    def embed_query(self, text: str) -> tuple[Vectors, None]:
+        return self._checked(self._rows([self._query_prefix + text], query=True)).reshape(-1), None
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         if not texts:

@@ -51,12 +51,8 @@ class MultilingualEmbedder:
         rows = [self._model.passage(_whole(texts[at : at + _BATCH])) for at in range(0, len(texts), _BATCH)]
         return np.concatenate(rows) if rows else np.empty((0, self.dimension), np.float32)
 
-    def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._model.query(_whole([text]))[0]
-        return vector
-
-    def attention(self, text: str) -> None:
-        """Return None: the library does not return it."""
+    def embed_query(self, text: str) -> tuple[Vectors, None]:
+        return self._model.query(_whole([text]))[0], None
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [self._model.token_count(text) - self._overhead if text.strip() else 0 for text in _whole(texts)]

@@ -50,13 +50,10 @@ class SentenceTransformerEmbedder:
         _release_freed_memory()
         return vectors
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> tuple[Vectors, None]:
         with self._lock:
             encoded = self._model.encode_query(text, show_progress_bar=False, convert_to_tensor=True)
-        return _normalized(encoded)
-
-    def attention(self, text: str) -> None:
-        """Return None: with the attention, models compute more slowly."""
+        return _normalized(encoded), None  # with the attention, models compute more slowly
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         if not texts:

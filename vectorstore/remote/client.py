@@ -18,28 +18,7 @@ from vectorstore.errors import CollectionClosed, CollectionNotFound, StoreUnavai
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.qdrant_schema import validate_query, validate_vectors
 from vectorstore.remote.address import ServiceAddress, read_address
-from vectorstore.remote.messages import (
-    BATCH,
-    Count,
-    CountLanguages,
-    Create,
-    Delete,
-    Drop,
-    Embed,
-    FindMissing,
-    Hello,
-    Open,
-    ReadVectors,
-    Reply,
-    Request,
-    Scan,
-    Search,
-    Upsert,
-    from_query,
-    send,
-    to_array,
-    to_body,
-)
+from vectorstore.remote.messages import BATCH, Hello, Reply, Request, from_body, send, to_body
 from vectorstore.remote.server import HANDSHAKE_S
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import EVERYTHING, Collection, Query, Vectors
@@ -65,33 +44,27 @@ class RemoteStore:
         self._address, self._urgent = address, urgent
 
     def create(self, spec: CollectionSpec) -> RemoteCollection:
-        """Open the collection, creating it if it does not exist."""
-        return RemoteCollection(Create(spec=spec), self._address, urgent=self._urgent)
+        return RemoteCollection(Request(op="create", spec=spec), self._address, urgent=self._urgent)
 
     def open(self, name: str) -> RemoteCollection:
-        """Open an existing collection."""
-        return RemoteCollection(Open(name=name), self._address, urgent=self._urgent)
+        return RemoteCollection(Request(op="open", name=name), self._address, urgent=self._urgent)
 
     def drop(self, name: str) -> None:
-        """Delete a collection and its contents."""
-        self._call(Drop(name=name), attempts=1)
+        self._call(Request(op="drop", name=name), attempts=1)
 
-    def embed_query(self, text: str) -> Vectors:
-        """Return the vector of a query. Raises EmbeddingModelError."""
-        return np.frombuffer(self._call(Embed(text=text)), dtype=np.float32)
+    def embed_query(self, text: str) -> tuple[Vectors, Vectors | None]:
+        """Return the vector and the attention of a query. Raises EmbeddingModelError."""
+        reply, body = self._call(Request(op="embed", text=text))
+        vector, attention = np.split(from_body(body), [reply.dimension])
+        return vector, attention if len(attention) else None
 
-    def attention(self, text: str) -> Vectors | None:
-        """Return the attention to each character of a query. None if unknown."""
-        found = np.frombuffer(self._call(Embed(text=text, attention=True)), dtype=np.float32)
-        return found if len(found) else None
-
-    def _call(self, request: Request, attempts: int = 2) -> bytes:
+    def _call(self, request: Request, attempts: int = 2) -> tuple[Reply, bytes]:
         sessions = _Sessions(self._address)
         try:
-            [(_, result)] = sessions.stream(request, attempts=attempts)
+            [reply] = sessions.stream(request, attempts=attempts)
         finally:
             sessions.close()
-        return result
+        return reply
 
 
 class RemoteQueries:
@@ -101,19 +74,12 @@ class RemoteQueries:
         self._folder = folder
         self.languages = BUNDLE_LANGUAGES if settings.identity == DEFAULT_MODEL else None
 
-    def embed_query(self, text: str) -> Vectors:
-        """Return a vector of shape (dimension,). Raises StoreUnavailable, EmbeddingModelError."""
-        return self._process().embed_query(text)
-
-    def attention(self, text: str) -> Vectors | None:
-        """Return the attention to each character. Raises StoreUnavailable, EmbeddingModelError."""
-        return self._process().attention(text)
-
-    def _process(self) -> RemoteStore:
+    def embed_query(self, text: str) -> tuple[Vectors, Vectors | None]:
+        """Return the vector and the attention of a query. Raises StoreUnavailable, EmbeddingModelError."""
         address = read_address(self._folder)
         if address is None:
             raise StoreUnavailable(f"No service embeds queries for {str(self._folder)!r} any more. Start it again.")
-        return RemoteStore(address)
+        return RemoteStore(address).embed_query(text)
 
 
 class RemoteCollection(Collection):
@@ -122,7 +88,7 @@ class RemoteCollection(Collection):
     ``request`` opens it.
     """
 
-    def __init__(self, request: Create | Open, address: ServiceAddress, *, urgent: bool = False) -> None:
+    def __init__(self, request: Request, address: ServiceAddress, *, urgent: bool = False) -> None:
         self._request = request
         self._opened: CollectionSpec | None = None
         self._sessions = _Sessions(address, self._open, urgent=urgent)
@@ -140,48 +106,44 @@ class RemoteCollection(Collection):
         return self._sessions.closed
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self.spec, chunks, vectors)
         for start in range(0, len(chunks), BATCH):
-            rows = vectors[start : start + BATCH]
-            request = Upsert(chunks=tuple(chunks[start : start + BATCH]), shape=rows.shape)
-            self._call(request, to_body(rows))
+            request = Request(op="upsert", chunks=tuple(chunks[start : start + BATCH]))
+            self._call(request, to_body([vectors[start : start + BATCH]]))
 
     def delete(self, where: ChunkFilter) -> None:
-        """Delete the selected chunks. Durable on return."""
-        self._call(Delete(where=where))
+        self._call(Request(op="delete", where=where))
 
     def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
-        """Return the best ``limit`` chunks. Without a vector, the search process embeds the text."""
         if query.vector is not None:
             validate_query(self.spec, mode, query.vector)
-        shape, body = (None, b"") if query.vector is None else (query.vector.shape, from_query(query))
-        request = Search(mode=mode, text=query.text, shape=shape, limit=limit, where=where)
-        return _HITS.validate_json(self._call(request, body))
+        dimension = 0 if query.vector is None else self.spec.dimension
+        request = Request(op="search", mode=mode, text=query.text, dimension=dimension, limit=limit, where=where)
+        return _HITS.validate_json(self._call(request, to_body([query.vector, query.attention])))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        for _, body in self._sessions.stream(Scan(where=where)):
+        for _, body in self._sessions.stream(Request(op="scan", where=where)):
             yield from _CHUNKS.validate_json(body)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
-        return Counts.model_validate_json(self._call(Count(where=where)))
+        return Counts.model_validate_json(self._call(Request(op="count", where=where)))
 
     def languages(self, *, exact: bool = True) -> dict[str, int]:
-        return _LANGUAGES.validate_json(self._call(CountLanguages(exact=exact)))
+        return _LANGUAGES.validate_json(self._call(Request(op="languages", exact=exact)))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         found: dict[str, Vectors] = {}
         for start in range(0, len(ids), BATCH):
-            for reply, body in self._sessions.stream(ReadVectors(ids=tuple(ids[start : start + BATCH]))):
-                rows = to_array(body, (len(reply.ids), self.spec.dimension))
+            request = Request(op="vectors", ids=tuple(ids[start : start + BATCH]))
+            for reply, body in self._sessions.stream(request):
+                rows = from_body(body).reshape(len(reply.ids), self.spec.dimension)
                 found.update(zip(reply.ids, np.array(rows), strict=True))  # a copy that may be changed
         return found
 
     def missing(self, ids: Sequence[str]) -> list[str]:
-        return _IDS.validate_json(self._call(FindMissing(ids=tuple(ids))))
+        return _IDS.validate_json(self._call(Request(op="missing", ids=tuple(ids))))
 
     def close(self) -> None:
-        """Release the collection. May be called again."""
         self._sessions.close()
 
     def _call(self, request: Request, body: bytes = b"") -> bytes:
@@ -199,7 +161,7 @@ class RemoteCollection(Collection):
             raise CollectionClosed(f"Collection {self.spec.name!r} is closed: it was deleted.") from None
         if found != (self._opened or found):
             raise CollectionClosed(f"Collection {self.spec.name!r} was deleted and created again.")
-        self._opened, self._request = found, Open(name=found.name)
+        self._opened, self._request = found, Request(op="open", name=found.name)
 
 
 class _Broken(StoreUnavailable):

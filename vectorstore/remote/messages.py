@@ -3,20 +3,20 @@
 ``base/rpc.py`` describes the frames. Vectors travel as float32 in the body, results as JSON in the body.
 """
 
-import math
+from collections.abc import Iterable
 from multiprocessing.connection import Connection
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from base import rpc
 from base.models import FrozenModel
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
-from vectorstore.store import Query, Vectors
+from vectorstore.store import EVERYTHING, Vectors
 
-PROTOCOL = 9
+PROTOCOL = 10
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256
@@ -26,119 +26,43 @@ BATCH = 256
 class Hello(FrozenModel):
     """The first message of a client."""
 
-    op: Literal["hello"] = "hello"
     secret: str
     protocol: int = PROTOCOL
     urgent: bool = Field(default=False, description="users wait for its searches, so the requests of others wait")
 
 
-class Create(FrozenModel):
-    """Open a collection for the rest of the connection, creating it if it does not exist."""
+class Request(FrozenModel):
+    """A call of a method, with the arguments that the method takes.
 
-    op: Literal["create"] = "create"
-    spec: CollectionSpec
+    ``create`` and ``open`` open a collection for the rest of the connection. ``embed`` reads a query.
+    """
 
-
-class Open(FrozenModel):
-    """Open an existing collection for the rest of the connection."""
-
-    op: Literal["open"] = "open"
-    name: str
-
-
-class Drop(FrozenModel):
-    """Delete a collection."""
-
-    op: Literal["drop"] = "drop"
-    name: str
-
-
-class Embed(FrozenModel):
-    """Embed a query. The body of the reply is the vector, or the attention to each character if it is known."""
-
-    op: Literal["embed"] = "embed"
-    text: str
-    attention: bool = False
-
-
-class Upsert(FrozenModel):
-    """Write chunks. Their vectors are the body."""
-
-    op: Literal["upsert"] = "upsert"
-    chunks: tuple[Chunk, ...]
-    shape: tuple[int, ...]
-
-
-class Delete(FrozenModel):
-    """Delete chunks."""
-
-    op: Literal["delete"] = "delete"
-    where: ChunkFilter
-
-
-class Search(FrozenModel):
-    """Search. The vector of the query is the body, unless ``shape`` is None. The attention follows it."""
-
-    op: Literal["search"] = "search"
-    mode: SearchMode
-    text: str
-    shape: tuple[int, ...] | None
-    limit: int
-    where: ChunkFilter
+    op: Literal[
+        "create", "open", "drop", "embed",
+        "upsert", "delete", "search", "scan", "count", "languages", "vectors", "missing",
+    ]  # fmt: skip
+    spec: CollectionSpec | None = None
+    name: str = ""
+    chunks: tuple[Chunk, ...] = Field(default=(), description="their vectors are the body")
+    ids: tuple[str, ...] = ()
+    where: ChunkFilter = EVERYTHING
+    mode: SearchMode = SearchMode.HYBRID
+    text: str = ""
+    dimension: int = Field(default=0, description="of the vector in the body, which the attention follows; 0: none")
+    limit: int = 0
+    exact: bool = True
 
     @property
     def embeds(self) -> bool:
-        """Whether the serving process embeds the text, and ranks like a ``Retriever``."""
-        return self.shape is None and self.mode is not SearchMode.WORDS
-
-
-class Scan(FrozenModel):
-    """Read chunks, in several replies."""
-
-    op: Literal["scan"] = "scan"
-    where: ChunkFilter
-
-
-class Count(FrozenModel):
-    """Count chunks."""
-
-    op: Literal["count"] = "count"
-    where: ChunkFilter
-
-
-class CountLanguages(FrozenModel):
-    """Count the chunks in each language."""
-
-    op: Literal["languages"] = "languages"
-    exact: bool
-
-
-class ReadVectors(FrozenModel):
-    """Read the dense vectors of chunks."""
-
-    op: Literal["vectors"] = "vectors"
-    ids: tuple[str, ...]
-
-
-class FindMissing(FrozenModel):
-    """Find the ids that no chunk has."""
-
-    op: Literal["missing"] = "missing"
-    ids: tuple[str, ...]
-
-
-StoreRequest = Create | Open | Drop | Embed
-CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | FindMissing
-Request = StoreRequest | CollectionRequest
+        """Whether the serving process embeds the text of a search, and ranks like a ``Retriever``."""
+        return self.op == "search" and not self.dimension and self.mode is not SearchMode.WORDS
 
 
 class Reply(rpc.Reply):
     """The answer to a request. The result is the body."""
 
     ids: tuple[str, ...] = Field(default=(), description="the chunks whose vectors are the body")
-
-
-REQUEST: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="op")])
+    dimension: int = Field(default=0, description="of the embedded query, whose attention follows it in the body")
 
 
 def send(connection: Connection, header: FrozenModel, body: bytes = b"") -> None:
@@ -149,25 +73,11 @@ def send(connection: Connection, header: FrozenModel, body: bytes = b"") -> None
         raise StoreUnavailable(str(error)).with_command("Stop the service to run the command without it.") from error
 
 
-def to_array(body: bytes, shape: tuple[int, ...]) -> Vectors:
-    """Return the vectors of a body."""
-    return np.frombuffer(body, dtype=np.float32).reshape(shape)
+def to_body(vectors: Iterable[Vectors | None]) -> bytes:
+    """Return the vectors as a body, without those that are None."""
+    return b"".join(np.ascontiguousarray(each, dtype=np.float32).tobytes() for each in vectors if each is not None)
 
 
-def to_body(vectors: Vectors) -> bytes:
-    """Return the vectors as a body."""
-    return np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
-
-
-def from_query(query: Query) -> bytes:
-    """Return the vector and the attention of a query as a body."""
-    return b"".join(to_body(each) for each in (query.vector, query.attention) if each is not None)
-
-
-def to_query(search: Search, body: bytes) -> Query:
-    """Return the query of a request."""
-    if search.shape is None:
-        return Query(search.text)
-    floats, dimension = np.frombuffer(body, dtype=np.float32), math.prod(search.shape)
-    attention = floats[dimension:]
-    return Query(search.text, floats[:dimension].reshape(search.shape), attention if len(attention) else None)
+def from_body(body: bytes) -> Vectors:
+    """Return the numbers of a body."""
+    return np.frombuffer(body, dtype=np.float32)

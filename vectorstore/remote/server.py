@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hmac import compare_digest
 from multiprocessing.connection import Connection, Pipe, wait
-from typing import Any, Self, assert_never
+from typing import Any, Self
 
+import numpy as np
 from pydantic import ValidationError
 from pydantic_core import to_json
 
@@ -22,33 +23,9 @@ from vectorstore.errors import StoreUnavailable
 from vectorstore.models import CollectionSpec
 from vectorstore.qdrant_schema import require_same_spec
 from vectorstore.remote.address import ServiceAddress
-from vectorstore.remote.messages import (
-    BATCH,
-    PROTOCOL,
-    REQUEST,
-    CollectionRequest,
-    Count,
-    CountLanguages,
-    Create,
-    Delete,
-    Drop,
-    Embed,
-    FindMissing,
-    Hello,
-    Open,
-    ReadVectors,
-    Reply,
-    Request,
-    Scan,
-    Search,
-    Upsert,
-    send,
-    to_array,
-    to_body,
-    to_query,
-)
+from vectorstore.remote.messages import BATCH, PROTOCOL, Hello, Reply, Request, from_body, send, to_body
 from vectorstore.retrieval import Retriever
-from vectorstore.store import Collection, VectorStore, batches, require_spec
+from vectorstore.store import Collection, Query, VectorStore, batches, require_spec
 
 log = logging.getLogger(__name__)
 
@@ -214,7 +191,7 @@ class _Conversation:
         """Answer requests until the connection ends. Raises OSError, EOFError when the client has ended."""
         while True:
             header, body = receive(self._connection)
-            request = REQUEST.validate_json(header)
+            request = Request.model_validate_json(header)
             results = self._execute(request, body)
             while result := self._next(results, self._turn(request)):
                 try:
@@ -225,9 +202,9 @@ class _Conversation:
 
     def _turn(self, request: Request) -> AbstractContextManager[None]:
         """Return the turn in which to compute the next result of a request."""
-        if not self._urgent and isinstance(request, CollectionRequest | Embed):
+        if not self._urgent and request.op not in ("create", "open", "drop"):
             return self._server.turns.other()
-        return self._server.turns.urgent() if self._urgent and isinstance(request, Search) else nullcontext()
+        return self._server.turns.urgent() if self._urgent and request.op == "search" else nullcontext()
 
     def _next(self, results: Iterator[Result], turn: AbstractContextManager[None]) -> Result | None:
         """Return the next result in its turn. Converts an exception to a failure, which the client raises."""
@@ -246,60 +223,53 @@ class _Conversation:
 
     def _execute(self, request: Request, body: bytes) -> Iterator[Result]:
         store, load_embedder = self._server.store, self._server.load_embedder
-        match request:
-            case Create():
-                self._collection = store.create(request.spec)
+        match request.op:
+            case "create" | "open":
+                self._collection = store.create(request.spec) if request.spec else store.open(request.name)
                 yield _json(self._collection.spec)
-            case Open():
-                self._collection = store.open(request.name)
-                yield _json(self._collection.spec)
-            case Drop():
+            case "drop":
                 store.drop(request.name)
                 yield _json(None)
-            case Embed():
-                yield Reply(), _embed(load_embedder(), request)
+            case "embed":
+                vector, attention = load_embedder().embed_query(request.text)
+                yield Reply(dimension=len(vector)), to_body([vector, attention])
+            case _ if self._collection is None:
+                raise ValueError("no collection is open")
+            case _ if request.embeds:
+                retriever = Retriever(self._collection, load_embedder())
+                yield _json(retriever.search([request.text], request.limit, request.where, request.mode))
             case _:
-                if self._collection is None:
-                    raise ValueError("no collection is open")
-                if isinstance(request, Search) and request.embeds:
-                    retriever = Retriever(self._collection, load_embedder())
-                    yield _json(retriever.search([request.text], request.limit, request.where, request.mode))
-                else:
-                    yield from _use(self._collection, request, body)
+                yield from _use(self._collection, request, body)
 
 
-def _embed(embedder: QueryEmbedder, request: Embed) -> bytes:
-    if not request.attention:
-        return to_body(embedder.embed_query(request.text))
-    attention = embedder.attention(request.text)
-    return b"" if attention is None else to_body(attention)
-
-
-def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Iterator[Result]:
-    match request:
-        case Upsert():
-            collection.upsert(request.chunks, to_array(body, request.shape))
+def _use(collection: Collection, request: Request, body: bytes) -> Iterator[Result]:
+    match request.op:
+        case "upsert":
+            collection.upsert(request.chunks, from_body(body).reshape(len(request.chunks), -1))
             yield _json(None)
-        case Delete():
+        case "delete":
             collection.delete(request.where)
             yield _json(None)
-        case Search():
-            yield _json(collection.search(request.mode, to_query(request, body), request.limit, request.where))
-        case Scan():
+        case "search":
+            yield _json(collection.search(request.mode, _query(request, body), request.limit, request.where))
+        case "scan":
             for batch in batches(collection.scan(request.where), BATCH):
                 yield _json(batch, more=True)
             yield _json([])
-        case Count():
+        case "count":
             yield _json(collection.count(request.where))
-        case CountLanguages():
+        case "languages":
             yield _json(collection.languages(exact=request.exact))
-        case ReadVectors():
+        case "vectors":
             found = collection.vectors(request.ids)
-            yield Reply(ids=tuple(found)), b"".join(map(to_body, found.values()))
-        case FindMissing():
+            yield Reply(ids=tuple(found)), to_body(found.values())
+        case "missing":
             yield _json(collection.missing(request.ids))
-        case _:
-            assert_never(request)
+
+
+def _query(request: Request, body: bytes) -> Query:
+    vector, attention = np.split(from_body(body), [request.dimension])
+    return Query(request.text, vector if len(vector) else None, attention if len(attention) else None)
 
 
 def _json(value: Any, *, more: bool = False) -> Result:

@@ -1,6 +1,7 @@
 """The default language model for an ingest, which calls the model from threads for many documents."""
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +18,8 @@ from multi_agent.model import LLM, Message, ResponseT
 _ResultT = TypeVar("_ResultT")
 
 
-class DefaultModel:
-    """Base class for models of an ingest. Implements ``IngestModel`` except ``check``."""
+class DefaultModel(ABC):
+    """Base class for models of an ingest. Several threads may call one."""
 
     def __init__(self, settings: EndpointSettings, shared: Path, make_locks: MakeLocks | None = None) -> None:
         """Create the model. ``build_llm`` describes ``shared`` and ``make_locks``."""
@@ -33,6 +34,10 @@ class DefaultModel:
     @property
     def name(self) -> str:
         return self._settings.model
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise ModelUnavailable if the model cannot be used."""
 
     @contextmanager
     def kept(self) -> Iterator[None]:

@@ -32,7 +32,7 @@ class DocumentFacts(BaseModel):
 
 
 class ModelFactFinder(DefaultModel):
-    """Implements ``ingest.pipeline.model.model_facts.FactFinder``."""
+    """Finds facts for ``FactsParser``."""
 
     def check(self) -> None:
         try:

@@ -19,7 +19,7 @@ class FigureDescription(BaseModel):
 
 
 class ModelDescriber(DefaultModel):
-    """Implements ``ingest.pipeline.model.figures.FigureDescriber``."""
+    """Describes figures for ``DescribingParser``."""
 
     def check(self) -> None:
         try:

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -32,8 +33,8 @@ from ingest.parser import Parser, load_parser
 from ingest.pipeline.boundary import Boundary
 from ingest.pipeline.discovery import FoundFile, discover
 from ingest.pipeline.lost_passages import Difference, find_difference, repair
-from ingest.pipeline.model.figures import DescribingParser, FigureDescriber
-from ingest.pipeline.model.model_facts import FactFinder, FactsParser
+from ingest.pipeline.model.figures import DescribingParser
+from ingest.pipeline.model.model_facts import FactsParser
 from ingest.pipeline.moves import Identities
 from ingest.pipeline.outcomes import found_record
 from ingest.pipeline.pipeline import IngestPipeline
@@ -50,6 +51,10 @@ from vectorstore.errors import CollectionLocked
 from vectorstore.models import NAME, CollectionSpec
 from vectorstore.store import Collection, VectorStore
 from vectorstore.text.languages import unknown_note
+
+if TYPE_CHECKING:
+    from api.services.documents.document_facts import ModelFactFinder
+    from api.services.documents.figure_descriptions import ModelDescriber
 
 _REBUILD_DROPPED = (
     "The embedding model matches the collection again. Vectors of another model from an unfinished ingest are dropped."
@@ -84,9 +89,9 @@ class IngestService:
     load_embedder: Callable[[], Embedder]
     uploads: Uploads
     sources: Sources
-    describer: FigureDescriber | None = None
+    describer: "ModelDescriber | None" = None
     """None skips descriptions of figures."""
-    fact_finder: FactFinder | None = None
+    fact_finder: "ModelFactFinder | None" = None
     """None skips facts from a model."""
 
     @property
@@ -327,8 +332,10 @@ class IngestService:
     def _with_models(self, parser: Parser) -> Parser:
         """Wrap the parser to get facts and descriptions of figures from models, if configured."""
         if self.fact_finder:
-            parser = FactsParser(parser, self.fact_finder)
-        return DescribingParser(parser, self.describer) if self.describer else parser
+            parser = FactsParser(parser, self.fact_finder.name, self.fact_finder.find)
+        if self.describer:
+            parser = DescribingParser(parser, self.describer.name, self.describer.describe)
+        return parser
 
     def _create_parser(self, cancelled: Callable[[], bool]) -> IsolatedParser:
         settings = self._settings

@@ -1,36 +1,17 @@
-"""Base of the ingest steps that ask a model: the protocol of the model, and a parser that adds the answers.
-
-``figures.py`` and ``model_facts.py`` implement both.
-"""
+"""Base of the parsers that ask a model: those of ``figures.py`` and ``model_facts.py``."""
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
 from pathlib import Path, PurePath
-from typing import Protocol
 
 from ingest.document import ParsedDocument
 from ingest.parser import Parser
 
 
-class IngestModel(Protocol):
-    """A model that the ingest asks. Calls block. Several threads may call it at the same time."""
-
-    @property
-    def name(self) -> str:
-        """Name of the model. If it changes, the ingest reads the documents again."""
-        ...
-
-    def check(self) -> None:
-        """Raise ModelUnavailable if the model cannot be used."""
-        ...
-
-    def kept(self) -> AbstractContextManager[None]:
-        """Return a context manager that keeps the model loaded between calls. It may be entered several times."""
-        ...
-
-
 class ModelParser(ABC):
-    """A parser that adds a model's answers to the document. Its version ends with the task and the model."""
+    """A parser that adds a model's answers to the document. Its version ends with the task and the model.
+
+    Several threads may parse at the same time, so several ask the model.
+    """
 
     def __init__(self, parser: Parser, suffix: str) -> None:
         self.name = parser.name

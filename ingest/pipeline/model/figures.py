@@ -6,16 +6,15 @@ so that no chunk mixes text of the document with text of the model.
 """
 
 import mimetypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import Protocol
 
 from ingest.document import Block, BlockKind, ParsedDocument
 from ingest.errors import FigureNotDescribed, PageNotShown
 from ingest.pages.renderer import draw_for_model
 from ingest.parser import Parser
-from ingest.pipeline.model.asked_model import IngestModel, ModelParser
+from ingest.pipeline.model.asked_model import ModelParser
 from ingest.readers.shared.document_builder import BETWEEN_BLOCKS, clean
 from vectorstore.models import DESCRIBED_PAGE, PICTURED_PAGES, PageSpan, Scalar, page_labels, pages_in
 
@@ -25,26 +24,16 @@ DESCRIPTIONS = "figure_descriptions"
 _DRAWN_TYPES = ("application/pdf", "image/")
 
 
-class FigureDescriber(IngestModel, Protocol):
-    """A model that describes figures."""
-
-    def describe(self, picture: bytes, text: str) -> str:
-        """Return a description of the figures on a page, or an empty string if there is nothing to describe.
-
-        ``picture`` is the page as a PNG image, ``text`` its text. Raises ModelFailed.
-        """
-        ...
-
-
 class DescribingParser(ModelParser):
     """A parser that adds descriptions of figures to PDFs and images.
 
+    ``describe`` gets a page as a PNG image and its text. It returns a description of the figures, or an empty string.
     ``parse`` raises ParseError, FigureNotDescribed, ModelFailed.
     """
 
-    def __init__(self, parser: Parser, describer: FigureDescriber) -> None:
-        super().__init__(parser, f", figures by {describer.name}")
-        self._describer = describer
+    def __init__(self, parser: Parser, model: str, describe: Callable[[bytes, str], str]) -> None:
+        super().__init__(parser, f", figures by {model}")
+        self._model, self._describe = model, describe
 
     def _asks_about(self, path: PurePath, mime_type: str) -> bool:
         kind = mime_type or mimetypes.guess_type(path.name)[0] or ""
@@ -54,10 +43,10 @@ class DescribingParser(ModelParser):
         text, blocks, pages, places = parsed.text, list(parsed.blocks), list(parsed.pages), []
         for page in chain.from_iterable(pages_in(str(parsed.metadata.get(PICTURED_PAGES, "")))):
             spans = (parsed.text[span.start : span.end] for span in parsed.pages if span.number == page)
-            description = clean(self._describer.describe(_draw(path, page), "\n".join(spans))).strip()
+            description = clean(self._describe(_draw(path, page), "\n".join(spans))).strip()
             if not description:
                 continue
-            heading = f"Figures on page {page}, described by {self._describer.name}"
+            heading = f"Figures on page {page}, described by {self._model}"
             start = len(text) + len(BETWEEN_BLOCKS)
             middle = start + len(heading)
             text = BETWEEN_BLOCKS.join((text, heading, description))

@@ -3,35 +3,27 @@
 ``ingest/facts/stated.py`` drops facts that their line does not confirm.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
-from typing import Protocol
 
 from ingest.document import ParsedDocument
 from ingest.facts.stated import StatedFact, check_facts, opening_lines
 from ingest.parser import Parser
-from ingest.pipeline.model.asked_model import IngestModel, ModelParser
+from ingest.pipeline.model.asked_model import ModelParser
 from ingest.pipeline.parse_file import with_language
 from vectorstore.text.languages import LANGUAGE
-
-
-class FactFinder(IngestModel, Protocol):
-    """A model that finds facts about documents."""
-
-    def find(self, lines: Sequence[str]) -> list[StatedFact]:
-        """Return the facts that these lines state, with line numbers from 1. Raises ModelFailed."""
-        ...
 
 
 class FactsParser(ModelParser):
     """A parser that adds the facts that a model finds, and a warning for each unconfirmed fact.
 
     It must wrap the file parser directly. Otherwise, the model would also read descriptions of figures.
+    ``find`` returns the facts that lines state, with line numbers from 1. It raises ModelFailed.
     """
 
-    def __init__(self, parser: Parser, finder: FactFinder) -> None:
-        super().__init__(parser, f", facts by {finder.name}")
-        self._finder = finder
+    def __init__(self, parser: Parser, model: str, find: Callable[[Sequence[str]], list[StatedFact]]) -> None:
+        super().__init__(parser, f", facts by {model}")
+        self._find = find
 
     def _asks_about(self, path: PurePath, mime_type: str) -> bool:
         return True
@@ -40,7 +32,7 @@ class FactsParser(ModelParser):
         lines = opening_lines(parsed)
         if not lines:
             return parsed
-        stated = self._finder.find([line.text for line in lines])
+        stated = self._find([line.text for line in lines])
         language = str(with_language(parsed).metadata.get(LANGUAGE, ""))
         facts, warnings = check_facts(stated, lines, language)
         return parsed.model_copy(update={"facts": facts, "warnings": (*parsed.warnings, *warnings)})

@@ -122,6 +122,6 @@ def test_it_embeds_the_queries_for_a_qdrant_server(tmp_path: Path) -> None:
     with candor.make_search_process():
         queries = candor.collections.load_embedder()
         assert queries, "the Retriever embeds"
-        assert queries.embed_query("heat").shape == (384,)
+        assert queries.embed_query("heat")[0].shape == (384,)
         assert candor.embed_query("heat").shape == (384,)
     assert Candor(Settings(home=tmp_path), search_process=True).collections.load_embedder() is None

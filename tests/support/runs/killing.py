@@ -46,6 +46,7 @@ from support.runs.small_collection import make_orchestrator, small_collection
 from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
+from vectorstore.store import Vectors
 
 RUN = "run_1"
 _ORIGIN = "run_0"
@@ -201,7 +202,11 @@ class Home:
         await self._orchestrator(engine, kind, model).research(_request(kind), script.listen, run_id=run_id)
 
     def _orchestrator(self, engine: Engine, kind: Kind, model: LLM) -> Orchestrator:
-        embed, name = self.embedder.embed_query, self.embedder.model
+        name = self.embedder.model
+
+        def embed(text: str) -> Vectors:
+            return self.embedder.embed_query(text)[0]
+
         registry, settings = ToolRegistry.discover((BUILT_IN,), ()), ToolSettings(timeout_s=LIMIT_S)
         tools = Toolbox(registry, settings, self.folder / "sandbox", Approvals(engine), ToolCalls(engine), PagesHere())
         plans = PlanMemory(engine, embed, name)

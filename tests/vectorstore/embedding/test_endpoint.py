@@ -36,7 +36,7 @@ def test_vectors_are_those_of_the_endpoint_with_length_one(
     rows = embedder.embed_passages(TEXTS)
     expected = np.array([vector(text, server.dimension) for text in TEXTS])
     assert np.allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
-    assert np.allclose(embedder.embed_query(TEXTS[1]), rows[1])
+    assert np.allclose(embedder.embed_query(TEXTS[1])[0], rows[1])
     assert embedder.embed_passages([]).shape == (0, server.dimension)
 
 
@@ -96,7 +96,7 @@ def test_a_batch_that_is_too_large_for_the_server_is_divided(server: EmbeddingSe
 )  # fmt: skip
 def test_a_request_is_repeated(server: EmbeddingServer, provider: str, fault: Fault) -> None:
     server.faults.append(fault)
-    assert make_embedder(server.settings(provider)).embed_query("tea").shape == (server.dimension,)
+    assert make_embedder(server.settings(provider)).embed_query("tea")[0].shape == (server.dimension,)
     assert len(server.requests) == 3, "the fault, the repeated request, and the one for the dimension"
 
 
@@ -145,7 +145,7 @@ def test_a_server_of_another_kind_is_named(server: EmbeddingServer, provider: st
 def test_keys_are_sent_and_a_wrong_one_is_said(server: EmbeddingServer) -> None:
     server.key = "secret"
     for provider in ("ollama", "openai"):
-        assert make_embedder(server.settings(provider, api_key="secret")).embed_query("tea").any()
+        assert make_embedder(server.settings(provider, api_key="secret")).embed_query("tea")[0].any()
         with pytest.raises(EndpointError, match="Check `api_key`"):
             make_embedder(server.settings(provider, api_key="wrong")).embed_query("tea")
 
@@ -203,7 +203,7 @@ class TestLlamaIndex:
         )
         assert embedder.dimension == 12
         assert embedder.embed_passages(TEXTS).shape == (3, 12)
-        assert np.isclose(np.linalg.norm(embedder.embed_query("tea")), 1)
+        assert np.isclose(np.linalg.norm(embedder.embed_query("tea")[0]), 1)
 
     def test_a_published_integration(self, server: EmbeddingServer) -> None:
         path, url = "llama_index.embeddings.ollama.OllamaEmbedding", server.url

@@ -91,14 +91,12 @@ def test_it_ranks_like_this_process(searches: SearchProcess, store: EmbeddedStor
 def test_it_embeds_queries(searches: SearchProcess, tmp_path: Path, embedder: Embedder) -> None:
     queries = RemoteQueries(tmp_path, SETTINGS)
     with ThreadPoolExecutor(4) as threads:
-        for text, vector in zip(TEXTS, threads.map(queries.embed_query, TEXTS), strict=True):
-            np.testing.assert_allclose(vector, embedder.embed_query(text), atol=2e-6)
-    for text in TEXTS:
-        there, here = queries.attention(text), embedder.attention(text)
-        assert there is not None
-        assert here is not None
-        np.testing.assert_allclose(there, here, atol=2e-6)
-    assert queries.attention("long " * 300) is None
+        for text, there in zip(TEXTS, threads.map(queries.embed_query, TEXTS), strict=True):
+            for found, expected in zip(there, embedder.embed_query(text), strict=True):
+                assert found is not None
+                assert expected is not None
+                np.testing.assert_allclose(found, expected, atol=2e-6)
+    assert queries.embed_query("long " * 300)[1] is None
     assert queries.languages == embedder.languages
 
 
@@ -123,7 +121,7 @@ def test_a_killed_process_is_replaced(
         assert len(papers.search(SearchMode.HYBRID, Query("eggs"), limit=1)) == 1
     kill(searches)
     assert [spec.name for spec in store.list()] == ["papers"]
-    assert RemoteQueries(tmp_path, SETTINGS).embed_query("heat").shape == (384,)
+    assert RemoteQueries(tmp_path, SETTINGS).embed_query("heat")[0].shape == (384,)
     assert f"The search process {before} ended (SIGKILL). Starting another one." in caplog.text
     until(lambda: not searches.failure)
 
