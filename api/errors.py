@@ -117,6 +117,14 @@ class LimitReached(Refused):
         self.headers = {"Retry-After": str(again_in_s)}
 
 
+class TooManyQuestions(LimitReached):
+    """An address has asked too many questions with a key that can only ask."""
+
+    def __init__(self, most: int, again_in_s: int) -> None:
+        Refused.__init__(self, f"This address has asked {most} questions within a minute, which is the limit.")
+        self.headers = {"Retry-After": str(again_in_s)}
+
+
 class TooManyAttempts(Refused):
     """Too many sign-ins failed."""
 

@@ -144,6 +144,11 @@ class ServiceSettings(SettingsGroup):
     connections_per_address: int = Field(
         default=200, ge=1, description="Maximum number of open connections from one address. Raise it behind a proxy."
     )
+    questions_per_minute: int = Field(
+        default=10,
+        ge=1,
+        description="Maximum number of questions a minute from an address with a key that can only ask.",
+    )
     audit_days: int = Field(default=365, ge=0, description="Days to keep audit entries. 0 keeps all.")
     bin_days: int = Field(
         default=30, ge=0, le=36_500, description="Days to keep what was deleted in the bin. 0 removes it at once."

@@ -6,7 +6,7 @@ Each gives a ``Caller`` with rights over collections. Nothing else decides what 
 from typing import NamedTuple
 
 from api.auth.keys import Key, Keys
-from api.auth.permissions import LOCAL_CALLER, Caller, intersection
+from api.auth.permissions import LOCAL_CALLER, Caller, Right, intersection
 from api.auth.sessions import Sessions, TokenKind
 from api.auth.users import User, Users, login_of
 from api.errors import KeyNotFound, Unauthorized, UserNotFound
@@ -95,5 +95,6 @@ class Callers:
         if key.user_id:
             rights = intersection(rights, self._users.rights(self._users.get(key.user_id)))
         return Caller(
-            key=key.id, user=key.user_id or "", run=key.run_id or "", name=key.name, rights=rights, limits=key.limits
+            key=key.id, user=key.user_id or "", run=key.run_id or "", name=key.name, rights=rights, limits=key.limits,
+            asks=Right.ASK in key.rights.values(), origins=key.origins,
         )  # fmt: skip

@@ -11,12 +11,12 @@ import hmac
 import re
 import secrets
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import sqlalchemy as sql
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, model_validator
 
-from api.auth.permissions import Caller, Limits, Right
+from api.auth.permissions import ALL_COLLECTIONS, Caller, Limits, Right
 from api.errors import KeyNotFound, LimitReached, Unauthorized, UsageError
 from base.database import METADATA, SqlStore
 from base.models import FrozenModel
@@ -34,6 +34,7 @@ _keys = sql.Table(
     sql.Column("user_id", sql.String(12), nullable=True),
     sql.Column("run_id", sql.String(64), nullable=True),
     sql.Column("rights", sql.JSON, nullable=False),
+    sql.Column("origins", sql.JSON, nullable=False, server_default="[]"),
     sql.Column("requests_per_day", sql.Integer, nullable=True),
     sql.Column("tokens_per_day", sql.BigInteger, nullable=True),
     sql.Column("upload_bytes_per_day", sql.BigInteger, nullable=True),
@@ -48,8 +49,10 @@ _keys = sql.Table(
 
 CollectionName = Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9_-]{1,63})$")]
 Rights = Annotated[
-    dict[CollectionName, Right], Field(min_length=1, description="by collection; '*' means all collections")
+    dict[CollectionName, Right],
+    Field(min_length=1, description="by collection; '*' means all collections. `ask` must be the only one"),
 ]
+Origin = Annotated[str, Field(pattern=r"^https?://[a-z0-9.:\[\]-]+$", max_length=300)]
 
 
 class KeyRequest(FrozenModel):
@@ -64,8 +67,21 @@ class KeyRequest(FrozenModel):
         "key can read nothing else; its rights are those to read the collections of the run"
     )  # fmt: skip
     rights: Rights
+    origins: tuple[Origin, ...] = Field(
+        default=(), max_length=100, description="With the right `ask`: origins of the web pages that may use the key, "
+        "such as `https://example.org`. Without any, no page of another site may use it",
+    )  # fmt: skip
     expires_at: AwareDatetime | None = Field(default=None, description="None means never")
     limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _asks_alone(self) -> Self:
+        asks = Right.ASK in self.rights.values()
+        if asks and (len(self.rights) > 1 or ALL_COLLECTIONS in self.rights or self.run_id):
+            raise ValueError("a key with the right 'ask' has this right over one collection, and no other right")
+        if self.origins and not asks:
+            raise ValueError("only a key with the right 'ask' can have origins")
+        return self
 
 
 class Key(FrozenModel):
@@ -76,6 +92,7 @@ class Key(FrozenModel):
     user_id: str | None
     run_id: str | None
     rights: dict[str, Right]
+    origins: tuple[str, ...]
     limits: Limits
     created_at: AwareDatetime
     expires_at: AwareDatetime | None
@@ -112,6 +129,7 @@ class Keys(SqlStore):
             "user_id": request.user_id,
             "run_id": request.run_id,
             "rights": {collection: right.value for collection, right in request.rights.items()},
+            "origins": request.origins,
             **request.limits.model_dump(),
             "created_at": now,
             "expires_at": request.expires_at and request.expires_at.astimezone(UTC),
@@ -134,6 +152,11 @@ class Keys(SqlStore):
         mine = _keys.c.user_id == user if user else sql.true()
         query = sql.select(_keys).where(mine).order_by(_keys.c.created_at.desc(), _keys.c.id)
         return [_key(row._mapping) for row in self._select(query)]
+
+    def origins(self) -> set[str]:
+        """Return the origins of all keys. Pages of revoked keys are told that the key is not valid."""
+        rows = self._select(sql.select(_keys.c.origins).where(_keys.c.secret_hash != ""))
+        return {origin for row in rows for origin in row.origins}
 
     def revoke(self, key_id: str) -> Key:
         """Revoke a key. A key that is already revoked stays unchanged. Raises KeyNotFound."""

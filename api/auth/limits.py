@@ -1,13 +1,37 @@
-"""Daily token limits of API keys. They are checked before a run starts and limit the budget of the run."""
+"""Limits of API keys: tokens a day, and questions a minute of an address.
 
+The limit of tokens is checked before a run starts, and limits the budget of the run.
+"""
+
+import time
 from datetime import UTC, datetime
 
 from api.auth.keys import until_midnight
 from api.auth.permissions import Caller, Limits
-from api.errors import LimitReached
+from api.auth.sessions import network_of
+from api.errors import LimitReached, TooManyQuestions
 from multi_agent.settings.research import Budget
 from multi_agent.storage.trace import Trace
 from multi_agent.values.request import Request
+
+_MINUTE_S = 60
+
+
+class QuestionRate:
+    """Limits the questions a minute of each address and key. Counts those of this process."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._asked: list[tuple[float, str, str]] = []
+
+    def count(self, key: str, address: str) -> None:
+        """Count a question. Raises TooManyQuestions; then it is not counted."""
+        now, network = time.monotonic(), network_of(address)
+        self._asked = [each for each in self._asked if each[0] > now - _MINUTE_S]
+        own = [at for at, *who in self._asked if who == [key, network]]
+        if len(own) >= self._most:
+            raise TooManyQuestions(self._most, int(own[0] + _MINUTE_S - now) + 1)
+        self._asked.append((now, key, network))
 
 
 def require_tokens(trace: Trace, caller: Caller) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
 ALL_COLLECTIONS = "*"
+ASK_PATH = "/v1/research"
+"""The only path for keys that can only ask, and for pages of other sites."""
 ACCESSED_COLLECTIONS: ContextVar[set[str]] = ContextVar("accessed_collections")
 """The collections that the current request accesses, for the audit log. Unset outside of requests."""
 
@@ -30,6 +32,8 @@ ACCESSED_COLLECTIONS: ContextVar[set[str]] = ContextVar("accessed_collections")
 class Right(StrEnum):
     """What a caller may do with a collection. Each right includes the ones before it."""
 
+    ASK = "ask"
+    """Only for keys, which can do nothing else: to ask questions and read the public part of the answers."""
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
@@ -65,6 +69,8 @@ class Caller(FrozenModel):
     name: str = Field(description="name of the key or user, for people")
     rights: Mapping[str, Right] = Field(description="by collection; '*' covers all collections and the service itself")
     limits: Limits = Limits()
+    asks: bool = Field(default=False, description="whether the key can only ask questions of its collection")
+    origins: tuple[str, ...] = Field(default=(), description="origins of the pages that the key is limited to")
 
     @property
     def is_admin(self) -> bool:
@@ -74,7 +80,11 @@ class Caller(FrozenModel):
     @property
     def readable(self) -> frozenset[str] | None:
         """The names of the collections that the caller may read, whether they exist or not. None means all."""
-        return None if ALL_COLLECTIONS in self.rights else frozenset(self.rights)
+        return self.names_with(Right.READ)
+
+    def names_with(self, right: Right) -> frozenset[str] | None:
+        """Return the names of the collections over which the caller has this right. None means all."""
+        return None if ALL_COLLECTIONS in self.rights else frozenset(n for n in self.rights if self._may(right, n))
 
     @property
     def signed_in(self) -> bool:
@@ -89,9 +99,9 @@ class Caller(FrozenModel):
         """Raise CollectionNotFound if the caller may not read a collection, Forbidden if this right is missing."""
         for name in names_in(selection):
             record_access(name)
-            if not self._may(Right.READ, name):
-                raise CollectionNotFound(name)
             if not self._may(right, name):
+                if not self._may(Right.READ, name):
+                    raise CollectionNotFound(name)
                 raise Forbidden(f"This needs the right {right.value!r} over the collection {name!r}.")
 
     def _may(self, right: Right, collection: str) -> bool:

@@ -79,7 +79,7 @@ class Sessions(SqlStore):
         knows a name blocks it only for the address of the stranger.
         """
         now = datetime.now(UTC)
-        row = {"name": hash_secret(name), "address": _network(address), "at": now}
+        row = {"name": hash_secret(name), "address": network_of(address), "at": now}
         with self._engine.begin() as connection:
             connection.execute(_attempts.delete().where(_attempts.c.at <= now - _WINDOW))
             number = connection.execute(_attempts.insert().returning(_attempts.c.id), row).scalar_one()
@@ -100,7 +100,7 @@ def end_all(connection: sql.Connection, user: str) -> None:
     connection.execute(_tokens.delete().where(_tokens.c.user_id == user))
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """Return the address, or the network of one IPv6 customer."""
     try:
         wide = ip_address(address).version == 6

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import unicodedata
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import sqlalchemy as sql
 from pydantic import Field, TypeAdapter
@@ -46,7 +46,10 @@ _groups = sql.Table(
 NAME_PATTERN = r"^[^\s\x00-\x1f]([^\x00-\x1f]*[^\s\x00-\x1f])?$"
 Name = Annotated[str, Field(max_length=100, pattern=NAME_PATTERN)]
 Email = Annotated[str, Field(max_length=254, pattern=r"^\S+@\S+$")]
-GrantedRights = Annotated[dict[CollectionName, Right], Field(description="by collection; '*' means all collections")]
+GrantedRights = Annotated[
+    dict[CollectionName, Literal[Right.READ, Right.WRITE, Right.ADMIN]],
+    Field(description="by collection; '*' means all collections"),
+]
 _RIGHTS = TypeAdapter(GrantedRights)
 
 

@@ -355,7 +355,7 @@ def parse_rights(given: Sequence[str]) -> dict[str, str]:
     """Return the rights by collection, of texts such as `papers=read`. Raises UsageError."""
     pairs = [each.partition("=") for each in given]
     if wrong := [each for each, pair in zip(given, pairs, strict=True) if not pair[2]]:
-        raise UsageError(f"Invalid right {wrong[0]!r}. Write COLLECTION=read, COLLECTION=write or COLLECTION=admin.")
+        raise UsageError(f"Invalid right {wrong[0]!r}. Write COLLECTION=RIGHT, such as papers=read.")
     return {collection: right for collection, _, right in pairs}
 
 

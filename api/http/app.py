@@ -88,7 +88,7 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
     # Counts rejected requests and the time in the queue, too.
     app.add_middleware(MetricsMiddleware, metrics=metrics)
     # Rejects requests of foreign pages first, and adds the security headers to every response.
-    app.add_middleware(HostOriginCheck, hosts=settings.hosts)
+    app.add_middleware(HostOriginCheck, hosts=settings.hosts, origins=lambda: candor.keys.origins())
     if settings.root_path:  # Outermost: all others see the paths of the service itself.
         app.add_middleware(RootPath, root=settings.root_path)
 

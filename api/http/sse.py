@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from fastapi import Response, WebSocket, WebSocketDisconnect
@@ -63,10 +63,12 @@ def event_response(events: EventStream) -> Response:
     return stream_response(format_events(events))
 
 
-async def format_events(events: EventStream) -> AsyncIterator[str]:
-    """Yield events in the format of server-sent events."""
+async def format_events(
+    events: EventStream, render: Callable[[Event], str] = DescribedEvent.json_of
+) -> AsyncIterator[str]:
+    """Yield events in the format of server-sent events. ``render`` returns their JSON."""
     async for event in events:
-        yield f"id: {event.number}\ndata: {DescribedEvent.json_of(event)}\n\n" if event else KEEP_ALIVE
+        yield f"id: {event.number}\ndata: {render(event)}\n\n" if event else KEEP_ALIVE
 
 
 async def send_events(socket: WebSocket, events: EventStream) -> None:

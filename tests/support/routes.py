@@ -48,6 +48,7 @@ WITHIN = "?collection={collection}"
 ROUTES: dict[str, Rule] = {
     "GET /": Rule("nothing", "/"),
     "MOUNT /viewer": Rule("nothing", "/viewer/style.css"),
+    "GET /widget.js": Rule("nothing", "/widget.js"),
     "GET /docs": Rule("nothing", "/docs"),
     "MOUNT /docs/assets": Rule("nothing", "/docs/assets/swagger-ui.css"),
     "GET /openapi.json": Rule("nothing", "/openapi.json"),

@@ -25,9 +25,13 @@ def add(
     name: Annotated[str, typer.Argument(help="Name of the person or program that uses the key.")],
     right: Annotated[
         list[str],
-        typer.Option("--right", "-r", help="COLLECTION=read, write or admin; '*' for all collections. Repeatable."),
+        typer.Option("--right", "-r", help="COLLECTION=ask, read, write or admin; '*' for all but ask. Repeatable."),
     ],
     user: Annotated[str, typer.Option("--user", help="User to whom the key belongs. It can do no more.")] = "",
+    origin: Annotated[
+        list[str] | None,
+        typer.Option("--origin", help="Origin of web pages that may use the key, which can only ask. Repeatable."),
+    ] = None,
     expires: Annotated[str, typer.Option("--expires", help="Lifetime: 90m, 12h, 30d or 2w. Default: none.")] = "",
     requests_per_day: Annotated[
         int | None, typer.Option("--requests-per-day", min=1, help="Daily limit of requests.")
@@ -43,6 +47,7 @@ def add(
     """Create a key. It is shown only once, because Candor stores only its hash.
 
     Example: candor keys add "Reading room" --right papers=read --expires 30d
+    Example: candor keys add "Box on our site" --right papers=ask --origin https://example.org --tokens-per-day 300000
     """
     limits = {
         "requests_per_day": requests_per_day,
@@ -55,7 +60,7 @@ def add(
     user_id = candor.users.named(user).id if user else None
     request = valid_request(
         KeyRequest, name=name, rights=parse_rights(right), expires_at=_parse_lifetime(expires), limits=limits,
-        user_id=user_id,
+        user_id=user_id, origins=origin or (),
     )  # fmt: skip
     created = candor.keys.add(request)
     told = f"Created key {created.key.id} for {created.key.name}. Copy it now. It is not shown again:"
@@ -75,7 +80,7 @@ def list_all(cli: Cli) -> None:
         (
             key.id,
             key.name,
-            show_rights(key.rights),
+            "\n".join((show_rights(key.rights), *key.origins)),
             _state(key),
             _limits(key),
             f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",

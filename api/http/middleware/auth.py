@@ -16,7 +16,8 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.auth.callers import Callers, Credentials
-from api.auth.permissions import LOCAL_CALLER, Caller
+from api.auth.limits import QuestionRate
+from api.auth.permissions import ASK_PATH, LOCAL_CALLER, Caller
 from api.auth.sessions import COOKIE
 from api.errors import Forbidden, HomeError, Refused, Unauthorized
 from api.http.errors import problem_response
@@ -24,7 +25,7 @@ from api.http.middleware.stream_guard import StreamGuard
 from api.problems import problem_of
 from api.settings import ServiceSettings
 
-OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json", "/v1/session")
+OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json", "/v1/session", "/widget.js")
 OPEN_FOLDERS = ("/viewer/", "/docs/assets/", "/v1/session/")
 SHARED = "/shared/"
 """The path of shared answers, before their key."""
@@ -42,22 +43,22 @@ class AuthMiddleware:
 
     def __init__(self, app: ASGIApp, callers: Callable[[], Callers], service: ServiceSettings) -> None:
         self._app, self._callers, self._service = app, callers, service
+        self._rate = QuestionRate(service.questions_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             sent = _credentials(scope, self._service)
             try:
                 caller = await self._caller(scope, sent)
-            except (Refused, HomeError, SQLAlchemyError) as error:
+                _require_permitted(caller, scope)
+                if caller.asks:
+                    self._rate.count(caller.key, scope["client"][0] if scope.get("client") else "")
+            except (Forbidden, Refused, HomeError, SQLAlchemyError) as error:
                 if not is_open(scope["path"]):
                     headers = error.headers if isinstance(error, Refused) else None
                     await problem_response(problem_of(error), headers)(scope, receive, send)
                     return
                 caller = None
-            if caller and bool(caller.run) != scope["path"].startswith(SHARED):
-                refused = Forbidden("A key of a shared answer opens its page, and nothing else.")
-                await problem_response(problem_of(refused))(scope, receive, send)
-                return
             scope.setdefault("state", {})["caller"] = caller
             if caller and caller.key:
                 await self._respond(partial(self._callers().is_current, sent, caller), scope, receive, send)
@@ -83,6 +84,17 @@ class AuthMiddleware:
             if local:  # whoever leaves out the cookie is the local user, too
                 return LOCAL_CALLER
             raise
+
+
+def _require_permitted(caller: Caller, scope: Scope) -> None:
+    """Raise Forbidden for a request that the kind of key, or the page that sends it, does not permit."""
+    path, origin = scope["path"], Headers(scope=scope).get("origin", "")
+    if bool(caller.run) != path.startswith(SHARED):
+        raise Forbidden("A key of a shared answer opens its page, and nothing else.")
+    if caller.asks and (scope.get("method"), path) != ("POST", ASK_PATH):
+        raise Forbidden(f"This key can ask questions with POST {ASK_PATH}, and nothing else.")
+    if (caller.origins or scope.get("state", {}).get("foreign")) and origin not in caller.origins:
+        raise Forbidden(f"The origins of this key do not include {origin!r}. `candor keys add --origin` names them.")
 
 
 def is_open(path: str) -> bool:

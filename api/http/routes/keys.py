@@ -29,6 +29,7 @@ _EXAMPLES = [
     {"name": "Reading room", "rights": {"papers": "read"}, "limits": {"requests_per_day": 1000}},
     {"name": "Nightly ingest", "rights": {"papers": "write"}, "expires_at": "2031-01-01T00:00:00Z"},
     {"name": "The second owner", "rights": {"*": "admin"}},
+    {"name": "Box on our site", "rights": {"papers": "ask"}, "origins": ["https://example.org"]},
     {"name": "Link for the board", "rights": {"papers": "read"}, "run_id": "run_d65459f7e628"},
 ]
 

@@ -103,7 +103,7 @@ class Collections:
 
         The right is checked before the collection is looked up. Raises UsageError, CollectionNotFound, Forbidden.
         """
-        resolved = self.resolve(name, among=caller.readable)
+        resolved = self.resolve(name, among=caller.names_with(min(right, Right.READ, key=lambda each: each.level)))
         caller.require(right, resolved)
         self.require_kept(resolved)
         return resolved

@@ -73,8 +73,8 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (("--right", "papers"), "Invalid right 'papers'. Write COLLECTION=read"),
-            (("--right", "papers=own"), "'read', 'write' or 'admin'"),
+            (("--right", "papers"), "Invalid right 'papers'. Write COLLECTION=RIGHT"),
+            (("--right", "papers=own"), "'ask', 'read', 'write' or 'admin'"),
             (("--right", "pa pers=read"), "rights.pa pers"),
             (("--right", "papers=read", "--expires", "soon"), "Invalid lifetime 'soon'"),
         ],

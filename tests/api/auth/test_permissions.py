@@ -36,6 +36,7 @@ from vectorstore.embedding.embedder import Embedder
 INVALID_KEYS = ("no key", "a wrong key", "an expired key", "a revoked key", "no such key", "another scheme")
 HOLDERS = {
     "nothing of it": {"elsewhere": "admin"},
+    "ask": {"mine": "ask"},
     "read": {"mine": "read"},
     "write": {"mine": "write"},
     "admin": {"mine": "admin"},
@@ -168,6 +169,8 @@ def _filled(body: Any, things: Things) -> Any:
 def _expected(rule: Rule, who: str, collection: str) -> int:
     """Return the expected status code for the holder of that key."""
     owner = who == "owner"
+    if who == "ask":
+        return rule.passes if rule.needs == "nothing" else 403
     if rule.needs in ("nothing", "key"):
         return rule.passes
     if rule.needs == "owner":

@@ -265,7 +265,7 @@ class TestRights:
         assert read(shared).status_code == 404
 
     def test_rights_are_joined_and_cut_by_collection(self) -> None:
-        read, write, admin = Right
+        _, read, write, admin = Right
         assert union({"a": read}, {"a": write, "b": read}) == {"a": write, "b": read}
         assert intersection({"*": write}, {"a": admin, "b": read}) == {"a": write, "b": read}
         assert intersection({"*": read, "a": admin}, {"*": admin}) == {"*": read, "a": admin}

@@ -10,20 +10,22 @@ from typing import Annotated, Self
 from fastapi import Body, Response
 from pydantic import Field, model_validator
 
-from api.auth.permissions import Right
-from api.errors import ServiceEnding
+from api.auth.permissions import Caller, Right
+from api.errors import Forbidden, ServiceEnding
 from api.http.deps import CandorDep, CollectionsField, CurrentCaller, IdempotencyKey, PartsDep
 from api.http.errors import MEDIA_TYPE, problem_response, problem_responses
 from api.http.router import make_router
-from api.http.sse import EVENT_STREAM, format_events, stream_response
+from api.http.sse import EVENT_STREAM, DescribedEvent, format_events, stream_response
 from api.jobs.models import Priority
 from api.jobs.research import Runs
 from api.problems import failed_run
 from api.services.research.conversation import collection_to_ask
+from api.services.research.public_answer import PublicAnswer
 from api.services.research.research import request_fields
 from base.models import FrozenModel
 from multi_agent.settings.research import Source
 from multi_agent.values.answer import Answer, Status
+from multi_agent.values.events import Event
 from multi_agent.values.request import Request
 
 router = make_router(prefix="/v1", tags=["research"])
@@ -66,6 +68,7 @@ class Defaults(FrozenModel):
     sources: tuple[Source, ...] = Field(description="Sources of answers, from the setting `research.sources`.")
 
 
+_PUBLIC_FIELDS = {"collection", "question", "stream"}
 _EXAMPLES = [
     {"collection": "papers", "question": "Which of these pumps works below -20 °C?"},
     {"question": "Which pump is the quietest?", "mode": "high", "budget": {"model_calls": 20}, "wait": False},
@@ -86,9 +89,10 @@ _FAILED = failed_run(
     "/research",
     responses={
         200: {
-            "model": Answer,
+            "model": Answer | PublicAnswer,
             "description": "The answer. `status` states whether the documents contain one. With `stream=true`: the "
-            "events of `GET /v1/runs/{run_id}/events`, then one of the type `answer`.",
+            "events of `GET /v1/runs/{run_id}/events`, then one of the type `answer`. A key with the right `ask` gets "
+            "a `PublicAnswer`, and of events only their `type`.",
             "content": EVENT_STREAM,
         },
         502: {
@@ -101,7 +105,7 @@ _FAILED = failed_run(
         202: {"model": Accepted, "description": "With `wait=false`: the run was started or queued."},
         **problem_responses(404, 409, 422, 503),
     },
-    response_model=Answer,
+    response_model=Answer | PublicAnswer,
 )
 async def research(
     candor: CandorDep,
@@ -114,22 +118,24 @@ async def research(
 
     The run continues if the connection closes, and `GET /v1/runs` lists it. If the documents do not contain the answer,
     the response has status 200 and `insufficient`. If the run fails, the response is a problem with status 502 that
-    contains the answer of the run.
+    contains the answer of the run. A key with the right `ask` may send `question`, `collection` and `stream`.
+    It asks the documents of its collection only, and also gets status 200 if the run fails.
     """
-    request = body.to_request()
+    request = _public_request(body) if caller.asks else body.to_request()
+    right = Right.ASK if caller.asks else Right.READ
     named = await asyncio.to_thread(collection_to_ask, candor.trace, request, body.collection, caller)
-    collection = await asyncio.to_thread(candor.collections.resolve_for, caller, Right.READ, named)
+    collection = await asyncio.to_thread(candor.collections.resolve_for, caller, right, named)
     run_id = await parts.runs.start(request, collection, caller, idempotency_key, body.priority)
     headers = {"Location": f"/v1/runs/{run_id}"}
     if not body.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
         return Response(accepted, status_code=202, headers=headers, media_type="application/json")
     if body.stream:
-        return stream_response(_events_and_answer(parts.runs, run_id), headers)
+        return stream_response(_events_and_answer(parts.runs, run_id, caller), headers)
     answer = await parts.runs.wait(run_id)
-    if answer.status is Status.FAILED:
+    if answer.status is Status.FAILED and not caller.asks:
         return problem_response(failed_run(answer), headers)
-    return Response(answer.model_dump_json(), media_type="application/json")
+    return Response(_json_for(caller, answer), media_type="application/json")
 
 
 @router.get("/research/defaults", responses=problem_responses(503))
@@ -138,10 +144,26 @@ def defaults(candor: CandorDep, caller: CurrentCaller) -> Defaults:
     return Defaults(sources=candor.settings.research.sources)
 
 
-async def _events_and_answer(runs: Runs, run_id: str) -> AsyncIterator[str]:
+def _public_request(body: ResearchRequest) -> Request:
+    """Return the request of a key that can only ask. Raises Forbidden for fields that such a key may not send."""
+    if refused := body.model_fields_set - _PUBLIC_FIELDS:
+        raise Forbidden(f"With this key, a question has no {min(refused)!r}, only {', '.join(sorted(_PUBLIC_FIELDS))}.")
+    return body.to_request().model_copy(update={"sources": ("documents",)})
+
+
+async def _events_and_answer(runs: Runs, run_id: str, caller: Caller) -> AsyncIterator[str]:
     """Yield the events, then the answer. If the service shuts down, the stream ends without an answer."""
-    async for event in format_events(runs.follow(run_id, 0)):
+    render = _type_of if caller.asks else DescribedEvent.json_of
+    async for event in format_events(runs.follow(run_id, 0), render):
         yield event
     with suppress(ServiceEnding):
         answer = await runs.wait(run_id)
-        yield f"event: answer\ndata: {answer.model_dump_json()}\n\n"
+        yield f"event: answer\ndata: {_json_for(caller, answer)}\n\n"
+
+
+def _type_of(event: Event) -> str:
+    return f'{{"type": "{event.body.type}"}}'
+
+
+def _json_for(caller: Caller, answer: Answer) -> str:
+    return (PublicAnswer.of(answer) if caller.asks else answer).model_dump_json()
