@@ -7,7 +7,7 @@ case, white space, hyphens at line ends, typographic apostrophes and dashes, and
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from vectorstore.models import Chunk, ChunkFilter, SearchMode
 from vectorstore.qdrant_schema import chunk_language
@@ -19,6 +19,8 @@ from vectorstore.text.languages import ENGLISH
 
 _MOST_FOUND = 5_000
 """Passages. If more have a word, all passages are read, because a search returns only the best of them."""
+_SEARCHED = 8
+"""Words of a phrase: a search for each of thousands took minutes."""
 _WORD = re.compile(r"[^\W_]+")
 _ENDING = re.compile(r"e?|(?:e|i|ie)?s|(?:i?e)?d|ing|i?er|i?ers|i?est|y|is")
 _CURRENCIES = "€$£¥"
@@ -82,12 +84,13 @@ class WantedWords:
         return sorted(found.values(), key=lambda chunk: (chunk.name, chunk.document_id, chunk.index))
 
     def _candidates(self, collection: Searchable, wanted: str, where: ChunkFilter) -> Iterable[Chunk]:
-        """Return the passages that have the rarest indexed word of a phrase, or all if there is none."""
+        """Return the passages that have the rarest of the longest indexed words of a phrase, or all if none has any."""
         languages = collection.languages(exact=False)
-        words = [
-            word for word in _WORD.findall(wanted) if all(self._encoder.stems(word, language) for language in languages)
+        longest = sorted(dict.fromkeys(_WORD.findall(wanted)), key=len, reverse=True)
+        words = (word for word in longest if all(self._encoder.stems(word, language) for language in languages))
+        rankings = [
+            collection.search(SearchMode.WORDS, Query(word), _MOST_FOUND, where) for word in islice(words, _SEARCHED)
         ]
-        rankings = [collection.search(SearchMode.WORDS, Query(word), _MOST_FOUND, where) for word in words]
         complete = [hits for hits in rankings if len(hits) < _MOST_FOUND]
         return [hit.chunk for hit in min(complete, key=len)] if complete else collection.scan(where)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,9 @@ import vectorstore.mentions as module
 from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge.store import EdgeStore
 from vectorstore.mentions import WantedWords
-from vectorstore.models import ChunkFilter
+from vectorstore.models import ChunkFilter, SearchMode
 from vectorstore.retrieval import Retriever
+from vectorstore.store import Collection, Query
 
 TEXTS = (
     "The heat pumps are asbestos-free.",
@@ -64,6 +66,21 @@ def test_every_passage_is_found(
     """With more passages than a search returns, all are read."""
     monkeypatch.setattr(module, "_MOST_FOUND", most)
     assert [chunk.name for chunk in retriever.mentions(words)] == [f"{at}.md" for at in found]
+
+
+def test_few_words_of_a_long_phrase_are_searched(retriever: Retriever, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A phrase of 10,000 fractions kept a search process busy for minutes: it searched each of its words."""
+    searched: list[Query] = []
+    search = type(retriever.collection).search
+
+    def record(self: Collection, mode: SearchMode, query: Query, *others: Any) -> Any:
+        searched.append(query)
+        return search(self, mode, query, *others)
+
+    monkeypatch.setattr(type(retriever.collection), "search", record)
+    assert retriever.mentions(["½" * 5_000 + " ".join(f"word{number}" for number in range(1_000))]) == []
+    assert [chunk.name for chunk in retriever.mentions([TEXTS[7]])] == ["7.md"]
+    assert 0 < len(searched) <= 16
 
 
 def test_other_documents_are_not_searched(retriever: Retriever) -> None:

@@ -24,6 +24,8 @@ from vectorstore.reranking import Reranker
 from vectorstore.restrictions import normal, parse
 from vectorstore.retrieval import Retriever
 
+_MOST_COUNTED = 100  # phrases: each takes a search, and a pass over the text of each document
+
 
 class Found(NamedTuple):
     """The result of a search."""
@@ -87,6 +89,8 @@ def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted
     words = asked.phrases or (normal(query),)
     if asked.excluded or (asked.phrases and normal(asked.text) != " ".join(words)):
         raise UsageError(f"{query!r} mixes phrases and other words. To count several, put each of them in quotes.")
+    if len(words) > _MOST_COUNTED:
+        raise UsageError(f"The query has {len(words):,} phrases. Count at most {_MOST_COUNTED} at once.")
     if not all(any(map(str.isalnum, word)) for word in words):
         raise UsageError(f"{query!r} has no word to count.")
     selection, catalogue, unread = library.collection, library.catalogue(), library.unread()

@@ -244,6 +244,8 @@ def test_words_are_counted_and_documents_are_compared(http: httpx.Client, of: Ca
         "note.md": {"the pump": 30}, "sheet.pdf": {"the pump": 1},
     }  # fmt: skip
     assert http.post("/v1/search/count", json={"query": '"the pump" is'}).status_code == 422
+    many = {"collection": "papers", "query": " ".join(f'"pump {number}"' for number in range(101))}
+    assert "101 phrases. Count at most 100" in http.post("/v1/search/count", json=many).json()["detail"]
 
     found = http.get(of("sheet.pdf", "differences"), params={"other": "note.md"}).json()
     assert (found["old"], found["new"]) == ("sheet.pdf", "note.md")
