@@ -265,20 +265,17 @@ def _shared_options() -> Sequence[Any]:
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Now = Annotated[bool, typer.Option("--now", help="Delete permanently instead of moving to the bin.")]
-CollectionOption = Annotated[
-    str | None,
-    typer.Option(
-        "--collection", "-c", help="Collection. Required if there are several.", autocompletion=complete_collections
-    ),
-]
+
+
+def collection_option(text: str) -> Any:
+    """Return the option `--collection` with this help text. Shells complete its value."""
+    return typer.Option("--collection", "-c", help=text, autocompletion=complete_collections)
+
+
+CollectionOption = Annotated[str | None, collection_option("Collection. Required if there are several.")]
 CollectionsOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--collection",
-        "-c",
-        help="Collection. Repeat it for several; '*' means all. Required if there are several.",
-        autocompletion=complete_collections,
-    ),
+    collection_option("Collection. Repeat it for several; '*' means all. Required if there are several."),
 ]
 AgentOption = Annotated[str, typer.Option("--agent", help="Ask only this agent.")]
 RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.", autocompletion=complete_runs)]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, command_group, complete_collections
+from api.cli.common import Cli, collection_option, command_group
 
 app = command_group("audit", "List or prune the audit log of the service.")
 
@@ -13,12 +13,7 @@ app = command_group("audit", "List or prune the audit log of the service.")
 def list_all(
     cli: Cli,
     key: Annotated[str | None, typer.Option("--key", help="Only entries of the key with this id.")] = None,
-    collection: Annotated[
-        str | None,
-        typer.Option(
-            "--collection", "-c", help="Only entries about this collection.", autocompletion=complete_collections
-        ),
-    ] = None,
+    collection: Annotated[str | None, collection_option("Only entries about this collection.")] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only entries with this text in route or target.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Number of entries.")] = 50,
 ) -> None:

@@ -13,8 +13,8 @@ import typer
 from api.cli.common import (
     Cli,
     RunId,
+    collection_option,
     command_group,
-    complete_collections,
     edit_text,
     make_console,
     print_text,
@@ -36,11 +36,8 @@ KeepDocuments = Annotated[
 ]
 Collection = Annotated[
     str | None,
-    typer.Option(
-        "--collection",
-        "-c",
-        help="Collection of the plan: it may name its documents, and only keys that may read it see the plan.",
-        autocompletion=complete_collections,
+    collection_option(
+        "Collection of the plan: it may name its documents, and only keys that may read it see the plan."
     ),
 ]
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, Now, Yes, command, complete_collections, deleted, print_json
+from api.cli.common import Cli, Now, Yes, collection_option, command, complete_collections, deleted, print_json
 from api.errors import UsageError
 
 app = command()
@@ -20,12 +20,9 @@ def ingest(
     ] = None,
     collection: Annotated[
         str | None,
-        typer.Option(
-            "--collection",
-            "-c",
-            help="Collection to add to. Default: named after the folder, as in `candor ask`; `documents` for files "
-            "and web addresses.",
-            autocompletion=complete_collections,
+        collection_option(
+            "Collection to add to. Default: named after the folder, as in `candor ask`; `documents` for files and web "
+            "addresses."
         ),
     ] = None,
     retry_failed: Annotated[

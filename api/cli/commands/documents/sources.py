@@ -9,8 +9,8 @@ from api.cli.common import (
     Cli,
     CollectionOption,
     Yes,
+    collection_option,
     command_group,
-    complete_collections,
     print_json,
     print_message,
     read_data,
@@ -18,7 +18,7 @@ from api.cli.common import (
 
 app = command_group("sources", "Read sites, repositories, mail, remote folders and services into collections.")
 
-In = Annotated[str, typer.Option("--collection", "-c", help="Collection.", autocompletion=complete_collections)]
+In = Annotated[str, collection_option("Collection.")]
 
 
 @app.command("list")

@@ -10,8 +10,8 @@ from api.cli.common import (
     Cli,
     Now,
     RunId,
+    collection_option,
     command_group,
-    complete_collections,
     deleted,
     make_console,
     print_json,
@@ -30,10 +30,7 @@ def list_all(
     status: Annotated[
         list[str] | None, typer.Option("--status", help="Only runs with this status, e.g. failed. Repeatable.")
     ] = None,
-    collection: Annotated[
-        str | None,
-        typer.Option("--collection", "-c", help="Only runs over this collection.", autocompletion=complete_collections),
-    ] = None,
+    collection: Annotated[str | None, collection_option("Only runs over this collection.")] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only runs with this text in the question.")] = None,
     rating: Annotated[str | None, typer.Option("--rating", help="Only runs with this rating: up or down.")] = None,
     sort: Annotated[
@@ -144,13 +141,7 @@ def import_file(
     cli: Cli,
     file: Annotated[Path, typer.Argument(help="File of `candor runs export`.")],
     collection: Annotated[
-        str | None,
-        typer.Option(
-            "--collection",
-            "-c",
-            help="List the run under this collection. Default: that of the file.",
-            autocompletion=complete_collections,
-        ),
+        str | None, collection_option("List the run under this collection. Default: that of the file.")
     ] = None,
 ) -> None:
     """Add an exported run to this data folder, with its events and quotes. Its documents are not part of it.
