@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from math import inf
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
-from pypdfium2 import PdfPage
+from pypdfium2 import PdfMatrix, PdfPage
 
 _SHORTEST_RULE = 4  # points
 _THICKEST_LINE = 3  # points
 _UNDERLINE = (0.6, 0.25)  # line heights: maximum distance of an underline below and above the bottom of its line
+_TOUCHING = 1.0  # points: maximum distance of the parts of one line
 _JOINED = 2.5  # points: maximum gap between the parts of one drawn line
+_CORNERS = 3  # a rectangle has more
+_MOST_NESTED = 3  # forms within forms
+_LEVEL = 0.5  # points: maximum slant of a straight line
 _MAX_SHAPES = 4000  # further shapes are ignored: pages with more shapes contain pictures, not tables
 
 Bounds = tuple[float, float, float, float]
@@ -27,12 +34,16 @@ Rule = tuple[float, float, float]
 
 
 class Box(NamedTuple):
-    """A frame drawn around a cell, in points."""
+    """A frame drawn around a cell, in points, and the number of the drawing of connected lines that it belongs to."""
 
     left: float
     bottom: float
     right: float
     top: float
+    drawing: int = 0
+
+    def moved(self, x: float, y: float) -> Box:
+        return Box(self.left + x, self.bottom + y, self.right + x, self.top + y, self.drawing)
 
 
 class Drawing(NamedTuple):
@@ -42,6 +53,8 @@ class Drawing(NamedTuple):
     horizontal: Sequence[Rule]
     vertical_lines: Sequence[Rule]
     horizontal_lines: Sequence[Rule]
+    connected: Mapping[Rule, int] = MappingProxyType({})
+    """The vertical lines, with a number for each drawing of lines that touch each other."""
 
 
 NOTHING = Drawing((), (), (), ())
@@ -76,9 +89,7 @@ def read_drawing(page: PdfPage, turn: int) -> Drawing:
     horizontal: set[Rule] = set()
     vertical_lines: set[Rule] = set()
     horizontal_lines: set[Rule] = set()
-    for _, kind, bounds in page_objects(page, _MAX_SHAPES):
-        if kind != pdfium.FPDF_PAGEOBJ_PATH:
-            continue
+    for bounds in islice(_shapes(page), _MAX_SHAPES):
         x0, y0, x1, y1 = rotate_box(bounds, turn)
         is_line = min(x1 - x0, y1 - y0) < _THICKEST_LINE
         if y1 - y0 > _SHORTEST_RULE:
@@ -89,7 +100,111 @@ def read_drawing(page: PdfPage, turn: int) -> Drawing:
             horizontal.update((round(y, 1), x0, x1) for y in (y0, y1))
             if is_line:
                 horizontal_lines.add(((y0 + y1) / 2, x0, x1))
-    return Drawing(sorted(vertical), sorted(horizontal), sorted(vertical_lines), sorted(horizontal_lines))
+    return connect(vertical_lines, horizontal_lines)._replace(vertical=sorted(vertical), horizontal=sorted(horizontal))
+
+
+def connect(vertical: Iterable[Rule], horizontal: Iterable[Rule]) -> Drawing:
+    """Return a drawing of these lines."""
+    upright, level = _merged(vertical), _merged(horizontal)
+    return Drawing(upright, level, upright, level, _connected(upright, level))
+
+
+def _merged(lines: Iterable[Rule]) -> list[Rule]:
+    """Return the lines in order. The parts of one line that touch become one."""
+    merged: list[Rule] = []
+    for at, start, end in sorted(lines):
+        place, first, last = merged[-1] if merged else (-inf, 0.0, 0.0)
+        if at - place < _TOUCHING and first - _TOUCHING <= start <= last + _TOUCHING:
+            merged[-1] = place, min(start, first), max(end, last)
+        else:
+            merged.append((at, start, end))
+    return merged
+
+
+def _connected(upright: Sequence[Rule], level: Sequence[Rule]) -> dict[Rule, int]:
+    """Return the number of the connected drawing of each upright line."""
+    of_line: dict[Rule, int] = {}
+    of_level: dict[Rule, int] = {}
+    for number, line in enumerate(upright):
+        x, bottom, top = line
+        crossed = level[bisect_left(level, (bottom - _JOINED,)) : bisect_right(level, (top + _JOINED, inf))]
+        crossed = [each for each in crossed if each[1] - _JOINED <= x <= each[2] + _JOINED]
+        known = {of_level[each] for each in crossed if each in of_level}
+        of_line[line] = own = min(known, default=number)
+        of_level.update(dict.fromkeys(crossed, own))
+        if len(known) > 1:
+            of_line = {each: own if old in known else old for each, old in of_line.items()}
+            of_level = {each: own if old in known else old for each, old in of_level.items()}
+    return of_line
+
+
+def _shapes(page: PdfPage) -> Iterator[Bounds]:
+    """Yield the bounds of the rectangles and straight lines of a page, also of those that one path or a form joins."""
+    budget = [_MAX_SHAPES]
+    for each, kind, bounds in page_objects(page, _MAX_SHAPES):
+        if kind == pdfium.FPDF_PAGEOBJ_FORM:
+            yield from _shapes_of_form(each, PdfMatrix(), budget)
+        elif kind == pdfium.FPDF_PAGEOBJ_PATH:
+            is_line = min(bounds[2] - bounds[0], bounds[3] - bounds[1]) < _THICKEST_LINE
+            yield from (bounds,) if is_line else _parts(each, PdfMatrix(), budget)
+
+
+def _shapes_of_form(form: Any, outside: PdfMatrix, budget: list[int], depth: int = 0) -> Iterator[Bounds]:
+    matrix = _matrix(form).multiply(outside)
+    for index in range(min(pdfium.FPDFFormObj_CountObjects(form), _MAX_SHAPES)):
+        each = pdfium.FPDFFormObj_GetObject(form, index)
+        kind = pdfium.FPDFPageObj_GetType(each)
+        if kind == pdfium.FPDF_PAGEOBJ_PATH:
+            yield from _parts(each, matrix, budget)
+        elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < _MOST_NESTED:
+            yield from _shapes_of_form(each, matrix, budget, depth + 1)
+
+
+def _matrix(each: Any) -> PdfMatrix:
+    raw = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(each, raw)
+    return PdfMatrix.from_raw(raw)
+
+
+def _parts(path: Any, outside: PdfMatrix, budget: list[int]) -> Iterator[Bounds]:
+    """Yield the bounds of each rectangle of a path, and of each straight line if it is stroked."""
+    count = pdfium.FPDFPath_CountSegments(path)
+    budget[0] -= count
+    if budget[0] < 0:
+        return
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
+    matrix = _matrix(path).multiply(outside)
+    for corners in _outlines(path, count, matrix):
+        if stroke.value:
+            yield from (_around(edge) for edge in pairwise(corners) if _is_straight(*edge))
+        elif len(corners) > _CORNERS and all(_is_straight(*edge) for edge in pairwise(corners)):
+            yield _around(corners)
+
+
+def _outlines(path: Any, count: int, matrix: PdfMatrix) -> Iterator[list[tuple[float, float]]]:
+    """Yield the corners of each connected part of a path. A curve ends a part."""
+    x, y = ctypes.c_float(), ctypes.c_float()
+    corners: list[tuple[float, float]] = []
+    for index in range(count):
+        segment = pdfium.FPDFPath_GetPathSegment(path, index)
+        if pdfium.FPDFPathSegment_GetType(segment) != pdfium.FPDF_SEGMENT_LINETO:
+            yield corners
+            corners = []
+        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+        corners.append(matrix.on_point(x.value, y.value))
+        if pdfium.FPDFPathSegment_GetClose(segment):
+            corners.append(corners[0])
+    yield corners
+
+
+def _is_straight(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return min(abs(one[0] - other[0]), abs(one[1] - other[1])) < _LEVEL
+
+
+def _around(corners: Sequence[tuple[float, float]]) -> Bounds:
+    xs, ys = zip(*corners, strict=True)
+    return min(xs), min(ys), max(xs), max(ys)
 
 
 def find_box(x: float, y: float, reach: float, drawing: Drawing) -> Box | None:
@@ -97,20 +212,30 @@ def find_box(x: float, y: float, reach: float, drawing: Drawing) -> Box | None:
 
     Underlines and shaded areas are not frames. A shaded area may cover half a cell.
     """
-    crossing = [at for at, start, end in drawing.vertical_lines if start <= y <= end]
-    left = max((at for at in crossing if at <= x), default=None)
-    right = min((at for at in crossing if at > x), default=None)
-    if left is None or right is None or reach > right + _THICKEST_LINE:
+    crossing = [line for line in drawing.vertical_lines if line[1] <= y <= line[2]]
+    side = max((line for line in crossing if line[0] <= x), default=None)
+    other = min((line for line in crossing if line[0] > x), default=None)
+    if not (nearest := side or other):
         return None
+    left, right = side[0] if side else -inf, other[0] if other else inf
     sides = (left + _THICKEST_LINE, right - _THICKEST_LINE)
     levels = [
-        at
-        for at, start, end in drawing.horizontal_lines
-        if start <= x <= end and (start <= sides[0] or end >= sides[1])
+        line
+        for line in drawing.horizontal_lines
+        if line[1] <= x <= line[2] and (line[1] <= sides[0] or line[2] >= sides[1])
     ]
-    bottom = max((at for at in levels if at <= y), default=None)
-    top = min((at for at in levels if at > y), default=None)
-    return None if bottom is None or top is None else Box(left, bottom, right, top)
+    below = max((line for line in levels if line[0] <= y), default=None)
+    above = min((line for line in levels if line[0] > y), default=None)
+    if below is None or above is None:
+        return None
+    if not (side and other):  # a table without lines at its sides ends where its level lines end
+        ends = [abs(below[1] - above[1]), abs(below[2] - above[2])]
+        if ends[bool(side)] > _THICKEST_LINE:
+            return None
+        left, right = (left, below[2]) if side else (below[1], right)
+    if reach > right + _THICKEST_LINE:
+        return None
+    return Box(left, below[0], right, above[0], drawing.connected.get(nearest, 0))
 
 
 def find_band(x: float, y: float, horizontal: Sequence[Rule]) -> tuple[float, float] | None:

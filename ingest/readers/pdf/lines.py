@@ -33,10 +33,10 @@ from ingest.readers.pdf.file import Bookmark, is_xfa, open_page, open_pdf, read_
 from ingest.readers.pdf.legibility import ILLEGIBLE, INSET, lack_of
 from ingest.readers.pdf.page_images import page_image, pictures_of_text, resolution
 from ingest.readers.pdf.shifts import ends_with_small_digit, joined_with_shifted, may_be_shifted, rejoined, with_shifts
-from ingest.readers.pdf.slanted import take_margins, take_stacks, with_level_heads
+from ingest.readers.pdf.slanted import take_margins, take_stacks, with_laid_heads, with_level_heads
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at, with_strikes
 from ingest.readers.pdf.tables.stored import in_rows
-from ingest.readers.pdf.turned import from_top_to_bottom, with_titles_first
+from ingest.readers.pdf.turned import from_top_to_bottom, with_footers_last, with_titles_first
 from ingest.readers.pdf.vertical import are_notes, below, with_columns
 from ingest.readers.pdf.visibility import hidden_words
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps, without_leaders
@@ -49,6 +49,7 @@ _CURRENCY = re.compile(r"^[$€£¥₹]$")
 _PERCENT = re.compile(r"^\)?%\)?$")
 _LEADERS = 4  # minimum number of dots in a dot leader
 _LEADER = re.compile(r"\.{4,}$")
+_FIGURE_START = "0123456789(+.,–—-"
 _FIGURE_END = "0123456789)%—–-"
 
 _WIDE_GAP = 1.0  # line heights: words with a wider gap belong to different cells
@@ -171,22 +172,24 @@ def _is_over(box: tuple[float, float, float, float], line: Line) -> bool:
 
 def _moved(line: Line, x: float, y: float) -> Line:
     """Return a line that was recognized in a part of the page, moved to its place on the page."""
-    words = tuple(
-        replace(word, x0=word.x0 + x, x1=word.x1 + x, bottom=word.bottom + y, top=word.top + y) for word in line.words
+    cells = tuple(
+        tuple(replace(word, x0=word.x0 + x, x1=word.x1 + x, bottom=word.bottom + y, top=word.top + y) for word in cell)
+        for cell in line.cells
     )
-    return replace(line, words=words, cells=split_cells(words))
+    boxes = tuple(box and box.moved(x, y) for box in line.boxes)
+    return replace(line, words=tuple(word for cell in cells for word in cell), cells=cells, boxes=boxes, band=None)
 
 
 def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
     """Return the lines of the text of a page, and the number of words that it does not show."""
     text_page = page.get_textpage()
     try:
-        turn = _turn(text_page)
+        turn, *others = _turns(text_page)
         drawing = read_drawing(page, turn)
         visible = rotate_box(page.get_bbox(), turn)
         characters = read_characters(text_page)
         columns = take_columns(text_page, characters, turn)
-        words = list(_words(text_page, characters, turn))
+        words = list(_words(text_page, characters, turn, is_mixed=bool(others)))
         if not turn:
             words = list(with_level_heads(text_page, words))
         placed = [*((index, word) for index, word, _ in words), *(column[0] for column in columns)]
@@ -197,9 +200,10 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         ]
         margins = take_margins(text_page, shown, turn) if turn or not page.get_rotation() else []
         margins += [] if turn or page.get_rotation() else take_stacks(shown)
+        shown = with_laid_heads(text_page, shown, turn, drawing.vertical_lines)
         groups = list(_word_lines(rejoined(shown), visible))
         reorder = from_top_to_bottom if turn or page.get_rotation() else with_titles_first
-        groups = in_rows(reorder(groups))
+        groups = in_rows(reorder(with_footers_last(groups)))
         columns = [each for place, each in enumerate(columns, len(words)) if place not in hidden]
         if columns := [each for each in columns if _is_inside(each[0][1], visible)]:
             if are_notes(groups, columns):
@@ -211,13 +215,17 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         text_page.close()
 
 
-def _turn(text_page: PdfTextPage) -> int:
-    """Return the number of quarter turns to the left by which most characters of the page are rotated."""
+def _turns(text_page: PdfTextPage) -> list[int]:
+    """Return the numbers of quarter turns to the left by which characters are rotated, the most frequent first."""
     count = text_page.count_chars()
     sample = range(0, count, max(1, count // _ANGLES_READ))
     angles = (pdfium.FPDFText_GetCharAngle(text_page, index) for index in sample)
-    quarters = Counter(round(angle / (pi / 2)) % 4 for angle in angles if angle >= 0)
-    return -quarters.most_common(1)[0][0] % 4 if quarters else 0
+    quarters = Counter(_quarter(angle) for angle in angles if angle >= 0)
+    return [-quarter % 4 for quarter, _ in quarters.most_common()] or [0]
+
+
+def _quarter(angle: float) -> int:
+    return round(angle / (pi / 2)) % 4
 
 
 def _word_lines(
@@ -259,8 +267,13 @@ def _continues(last: Word, word: Word) -> bool:
     return word.x0 >= last.x1 and overlaps(last, word, ON_ONE_LINE)
 
 
-def _words(text_page: PdfTextPage, characters: Sequence[str], turn: int) -> Iterator[tuple[int, Word, bool]]:
-    """Yield every word with the index of its first character, and whether a line ends after it."""
+def _words(
+    text_page: PdfTextPage, characters: Sequence[str], turn: int, *, is_mixed: bool
+) -> Iterator[tuple[int, Word, bool]]:
+    """Yield every word with the index of its first character, and whether a line ends after it.
+
+    A word also ends where the direction of print changes, on a page with several directions.
+    """
     count = len(characters)
     start = 0
     while start < count:
@@ -269,11 +282,17 @@ def _words(text_page: PdfTextPage, characters: Sequence[str], turn: int) -> Iter
             continue
         end = start + 1
         while end < count and not characters[end].isspace() and characters[end - 1] != SOFT_HYPHEN:
+            if is_mixed and _quarter_of(text_page, end) != _quarter_of(text_page, start):
+                break
             end += 1
         ends_line = end < count and (characters[end] in "\r\n" or characters[end - 1] == SOFT_HYPHEN)
         found = [character.replace(SOFT_HYPHEN, "-") for character in characters[start:end]]
         yield start, _boxed(text_page, found, start, turn), ends_line
         start = end
+
+
+def _quarter_of(text_page: PdfTextPage, index: int) -> int:
+    return _quarter(pdfium.FPDFText_GetCharAngle(text_page, index))
 
 
 def _boxed(text_page: PdfTextPage, characters: Sequence[str], start: int, turn: int) -> Word:
@@ -294,16 +313,21 @@ def _boxed(text_page: PdfTextPage, characters: Sequence[str], start: int, turn: 
 
 def _line(text_page: PdfTextPage, words: Sequence[tuple[int, Word]], drawing: Drawing, page: int, turn: int) -> Line:
     plain = with_strikes(without_leaders([word for _, word in words]), drawing.horizontal_lines)
-    cells = split_cells(plain, rules=drawing.vertical)
+    size = median(word.top - word.bottom for word in plain)
+    return replace(line_of(plain, drawing, size, page), style=_style(text_page, words, drawing, turn))
+
+
+def line_of(words: Sequence[Word], drawing: Drawing, size: float, page: int) -> Line:
+    """Return a line of these words, with its cells in the frames of the drawing."""
+    cells = split_cells(words, rules=drawing.vertical)
     return Line(
-        words=plain,
+        words=tuple(words),
         cells=cells,
-        size=median(word.top - word.bottom for word in plain),
+        size=size,
         page=page,
-        band=find_band(*plain[0].middle, drawing.horizontal),
+        band=find_band(*words[0].middle, drawing.horizontal),
         boxes=tuple(find_box(*cell[0].middle, cell[-1].x1, drawing) for cell in cells),
-        underlines=find_underlines(min(word.bottom for word in plain), max(word.top for word in plain), drawing),
-        style=_style(text_page, words, drawing, turn),
+        underlines=find_underlines(min(word.bottom for word in words), max(word.top for word in words), drawing),
     )
 
 
@@ -341,7 +365,7 @@ def split_cells(
 def _is_amount(last: Word, word: Word) -> bool:
     """Return whether two words form an amount: a currency sign and a figure, or a figure and a percent sign."""
     if _CURRENCY.match(last.text):
-        return not _CURRENCY.match(word.text)
+        return word.text[0] in _FIGURE_START
     return bool(_PERCENT.match(word.text)) and last.text[-1] in _FIGURE_END
 
 

@@ -27,7 +27,8 @@ from ingest.readers.pdf.headings import Heading, find_headings
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
 from ingest.readers.pdf.ocr import ScanReader, list_pictured, spans
 from ingest.readers.pdf.page_headers import without_page_headers, without_watermarks
-from ingest.readers.pdf.tables.find import find_tables
+from ingest.readers.pdf.tables.find import find_tables, with_heads
+from ingest.readers.pdf.tables.grids import gathered
 from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
 from ingest.readers.shared.header_rows import holds_figures
 from vectorstore.models import Scalar
@@ -129,7 +130,7 @@ def write_pages(
     added: Sequence[_Paragraph] = (),
 ) -> None:
     """Convert the lines of the pages to blocks and add them to the builder, with what was added to the pages."""
-    lines = without_page_headers(without_watermarks(pages))
+    lines = without_page_headers(without_watermarks([with_heads(gathered(page)) for page in pages]))
     elements = _join_tables(_elements(lines, find_contents(lines, len(pages)), bookmarks))
     _write(_with_added(elements, added), into)
 
@@ -271,4 +272,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 into.table(element.rows, has_header=element.has_header, pages=element.pages)
 
 
-READER = Reader(name="pdf", version=17, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=18, read=read_pdf, mime_types=("application/pdf",))

@@ -10,6 +10,7 @@ from math import cos, pi, sin
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfTextPage
 
+from ingest.readers.pdf.drawing import Rule
 from ingest.readers.pdf.words import Found, Word
 
 _SLANT = 0.25  # minimum sine of the angle: 15 degrees
@@ -19,6 +20,7 @@ _HEADS = 3  # minimum heads whose lower ends are at one height
 _LETTERS = 3  # minimum letters of a label that is written downwards
 _ASIDE, _SPACE = 0.3, 0.5  # of their height: maximum distance of their middles, and space between two of them
 _APART = 2.0  # of their width: space of a blank between them
+_PITCH = 1.35  # of a head's size: maximum distance of its lines
 _LEVEL = 0.5  # of a head's size: maximum distance of these heights
 
 
@@ -51,7 +53,7 @@ def take_margins(text_page: PdfTextPage, words: list[Found], turn: int) -> list[
 
     Beside a rotated table, these are the header and the footer of the page.
     """
-    if not any(word.top - word.bottom > 2 * (word.x1 - word.x0) for _, word, _ in words if len(word.text) > 2):
+    if not _has_sideways(words):
         return []
     sides = [_side(text_page, index, turn) for index, _, _ in words]
     upright = [word for (_, word, _), side in zip(words, sides, strict=True) if not side and word.text]
@@ -68,6 +70,86 @@ def take_margins(text_page: PdfTextPage, words: list[Found], turn: int) -> list[
     floor = min((word.bottom for word in upright), default=0)
     lines = [[each[3:] for each in line] for _, line in groupby(found, key=lambda each: (each[0], round(each[1])))]
     return [[(line[0][0], _laid(line, floor))] for line in lines]
+
+
+def with_laid_heads(text_page: PdfTextPage, words: list[Found], turn: int, rules: Sequence[Rule]) -> list[Found]:
+    """Return the words with each sideways head as one upright word at its lower end. Its lines may be in any order."""
+    if not _has_sideways(words):
+        return words
+    sides = [_side(text_page, index, turn) if word.text else 0 for index, word, _ in words]
+    heads: dict[int, Word] = {}
+    for side in {*sides} - {0}:
+        own = [(place, word) for place, (_, word, _) in enumerate(words) if sides[place] == side]
+        for head in _heads(_sideways_lines(own, side), side, rules):
+            heads[min(place for line in head for place, _ in line)] = _laid_head(head)
+    return [
+        (index, heads.get(place, word), place in heads or ends)
+        for place, (index, word, ends) in enumerate(words)
+        if place in heads or not sides[place]
+    ]
+
+
+_Sideways = list[tuple[int, Word]]
+"""Words of a sideways line with their places, in reading order."""
+
+
+def _has_sideways(words: Sequence[Found]) -> bool:
+    return any(word.top - word.bottom > 2 * (word.x1 - word.x0) for _, word, _ in words if len(word.text) > 2)
+
+
+def _sideways_lines(words: Sequence[tuple[int, Word]], side: int) -> list[_Sideways]:
+    """Return the sideways lines in reading order. Words far from each other belong to different lines."""
+    lines: list[_Sideways] = []
+    for each in sorted(words, key=lambda each: (side * each[1].middle[0], side * each[1].middle[1])):
+        line = next((line for line in lines if _is_on_line(line[-1][1], each[1])), None)
+        if line is None:
+            lines.append([each])
+        else:
+            line.append(each)
+    ordered = [sorted(line, key=lambda each: side * each[1].middle[1]) for line in lines]
+    return [part for line in ordered for part in _without_wide_gaps(line)]
+
+
+def _is_on_line(last: Word, word: Word) -> bool:
+    return abs(last.middle[0] - word.middle[0]) < _ASIDE * (word.x1 - word.x0)
+
+
+def _without_wide_gaps(line: _Sideways) -> Iterator[_Sideways]:
+    start = 0
+    for at, ((_, last), (_, word)) in enumerate(pairwise(line), start=1):
+        if max(word.bottom - last.top, last.bottom - word.top) > _APART * (word.x1 - word.x0):
+            yield line[start:at]
+            start = at
+    yield line[start:]
+
+
+def _heads(lines: Sequence[_Sideways], side: int, rules: Sequence[Rule]) -> list[list[_Sideways]]:
+    """Return the lines of each head: close to each other, with no drawn line between them."""
+    heads: list[list[_Sideways]] = []
+    for line in lines:
+        head = next((head for head in heads if _continues_head(head[-1], line, side, rules)), None)
+        if head is None:
+            heads.append([line])
+        else:
+            head.append(line)
+    return heads
+
+
+def _continues_head(last: _Sideways, line: _Sideways, side: int, rules: Sequence[Rule]) -> bool:
+    above, below = ([word for _, word in each] for each in (last, line))
+    bottom = max(min(word.bottom for word in each) for each in (above, below))
+    top = min(max(word.top for word in each) for each in (above, below))
+    left, right = sorted((above[0].middle[0], below[0].middle[0]))
+    size = below[0].x1 - below[0].x0
+    is_ruled = any(left < x < right and start < top and end > bottom for x, start, end in rules)
+    return 0 < side * (below[0].middle[0] - above[0].middle[0]) < _PITCH * size and top > bottom and not is_ruled
+
+
+def _laid_head(head: Sequence[_Sideways]) -> Word:
+    words = [word for line in head for _, word in line]
+    bottom, size = min(word.bottom for word in words), words[0].x1 - words[0].x0
+    text = " ".join(_laid(line, bottom).text for line in head)
+    return Word(text, min(word.x0 for word in words), max(word.x1 for word in words), bottom, bottom + size)
 
 
 def take_stacks(words: list[Found]) -> list[list[tuple[int, Word]]]:

@@ -12,6 +12,9 @@ from operator import itemgetter
 
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
 
+_FOOTER_LINES = 3
+_FOOTER_GAP = 1.5  # line heights: minimum space above a footer
+
 _Stored = list[tuple[int, Word]]
 _Box = tuple[float, float, float]
 _top = itemgetter(2)
@@ -64,6 +67,18 @@ def with_titles_first(found: Sequence[_Stored]) -> list[_Stored]:
             edge = max(edge, box, key=_top)
         highest = max(highest, box[2])
     return titles + body
+
+
+def with_footers_last(found: Sequence[_Stored]) -> list[_Stored]:
+    """Return the lines with those at the foot of the page at the end. Some programs write them before the text."""
+    edges = [(min(word.bottom for _, word in line), max(word.top for _, word in line)) for line in found]
+    from_foot = sorted(range(len(found)), key=lambda place: edges[place])
+    for count in range(1, min(_FOOTER_LINES + 1, len(found))):
+        foot, rest = from_foot[:count], from_foot[count:]
+        top, height = max(edges[place][1] for place in foot), max(edges[place][1] - edges[place][0] for place in foot)
+        if min(edges[place][0] for place in rest) - top > _FOOTER_GAP * height:
+            return [found[place] for place in (*sorted(rest), *sorted(foot))]
+    return list(found)
 
 
 def _box(words: Sequence[Word]) -> _Box:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from ingest.readers.pdf.lines import Line, joined
 from ingest.readers.pdf.tables.columns import Columns, cells_in, find_columns, row_of, split_figures
 from ingest.readers.pdf.tables.grids import Grid, find_grid
-from ingest.readers.pdf.tables.header_lines import fits_size, header_start
+from ingest.readers.pdf.tables.header_lines import fits_size, framed_heads, header_start
 from ingest.readers.pdf.tables.rows import gap, join_rows, near, overlap
 from ingest.readers.pdf.tables.spanning import place_heads
 from ingest.readers.pdf.words import Word
@@ -60,12 +60,15 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
     while position < len(lines):
         grid = find_grid(lines, position)
         if grid is not None and not _is_head_of(grid, lines):
-            tables.append(_framed_table(grid))
+            tables.append(_framed_table(grid, lines, tables[-1].end if tables else 0))
             position = grid.end
             continue
         end = _core_end(lines, position)
         if end == position:
             position += 1
+            continue
+        if _head_grid(lines, position, end):
+            position = end
             continue
         end = next((at for at in range(position + _ROWS, end) if _begins_table(lines[at - 1], lines[at])), end)
         first = tables[-1].end if tables else 0
@@ -76,6 +79,25 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
         tables.append(_table(lines, start, core, end))
         position = tables[-1].end
     return tables
+
+
+def with_heads(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of a page with the framed heads of each table directly above it, wherever they are stored."""
+    ordered = list(lines)
+    position = 0
+    while position < len(ordered):
+        grid = find_grid(ordered, position)
+        end = grid.end if grid else _core_end(ordered, position)
+        if end > position:
+            columns = grid.columns if grid else find_columns(ordered[position:end])
+            heads = framed_heads(ordered, position, end, columns)
+            before = [line for at, line in enumerate(ordered[:position]) if at not in heads]
+            after = [line for at, line in enumerate(ordered[end:], start=end) if at not in heads]
+            moved = sorted((ordered[at] for at in heads), key=lambda line: -line.top)
+            ordered = [*before, *moved, *ordered[position:end], *after]
+            end = len(before) + len(moved) + end - position
+        position = max(end, position + 1)
+    return ordered
 
 
 def _is_head_of(grid: Grid, lines: Sequence[Line]) -> bool:
@@ -93,15 +115,37 @@ def _rows_below(lines: Sequence[Line], start: int, end: int) -> tuple[int, int] 
         rows_end = _core_end(lines, position)
         if rows_end > position:
             columns = find_columns(lines[position:rows_end])
-            is_below = header_start(lines, position, start, columns) == start
+            is_below = header_start(lines, position, start, columns) < end
             return (position, rows_end) if is_below and _has_figures(lines[position]) else None
     return None
 
 
-def _framed_table(grid: Grid) -> PageTable:
-    height = grid.header_rows if is_header(grid.rows[0]) or heads_words(grid.rows) else 0
-    header = [tuple(merge_headers(grid.rows[:height]))] if height else []
-    return PageTable(grid.start, grid.end, (*header, *grid.rows[height:]), has_header=height > 0)
+def _head_grid(lines: Sequence[Line], start: int, end: int) -> bool:
+    """Return whether the lines [start, end) are only the heads of a framed table below them, which has none."""
+    if end == len(lines) or any(_has_figures(line) for line in lines[start:end]):
+        return False
+    grid = find_grid(lines, end)
+    return grid is not None and not _own_heads(grid) and _heads_above(grid, lines, start) < end
+
+
+def _own_heads(grid: Grid) -> int:
+    """Return the number of header rows in the frames."""
+    heights = (height for height in (grid.header_rows, 1) if all(map(is_header, grid.rows[:height])))
+    return next(heights, int(heads_words(grid.rows)))
+
+
+def _heads_above(grid: Grid, lines: Sequence[Line], first: int) -> int:
+    """Return the first line of the heads above a framed table, or its start if there are none."""
+    return header_start(lines, grid.start, first, grid.columns) if len(grid.columns) > 1 else grid.start
+
+
+def _framed_table(grid: Grid, lines: Sequence[Line], first: int) -> PageTable:
+    height = _own_heads(grid)
+    start = grid.start if height else _heads_above(grid, lines, first)
+    above = place_heads(_join_lines(lines[start : grid.start]), grid.columns) if start < grid.start else []
+    heads = [*above, *grid.rows[:height]]
+    header = [tuple(merge_headers(heads))] if heads else []
+    return PageTable(start, grid.end, (*header, *grid.rows[height:]), has_header=bool(heads))
 
 
 def _core_end(lines: Sequence[Line], start: int) -> int:

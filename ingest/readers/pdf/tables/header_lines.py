@@ -62,6 +62,23 @@ def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns
     return found if _height(heads) <= _MOST_LINES else start
 
 
+def framed_heads(lines: Sequence[Line], start: int, end: int, columns: Columns) -> set[int]:
+    """Return the lines above the rows [start, end) in frames of the same drawing, if they are stored elsewhere."""
+    row = lines[start]
+    drawings = {box.drawing for box in row.boxes if box}
+    above = [
+        (at, line)
+        for at, line in enumerate(lines)
+        if not start <= at < end
+        and line.bottom > row.top - row.height / 2
+        and all(box and box.drawing in drawings for box in line.boxes)
+        and fits_size(line, row)
+    ]
+    connected = [id(line) for line in _connected([line for _, line in above], row)]
+    found = {at for at, line in above if id(line) in connected}
+    return found if len(columns) > 1 and found != set(range(start - len(found), start)) else set()
+
+
 def _is_title(line: Line, below: Sequence[Line], columns: Columns) -> bool:
     """Return whether the line is centred above the whole table, including labels, and separate from the heads below."""
     if len(line.cells) > 1 or line.underlines or near(line, below, _LINE_GAP):
