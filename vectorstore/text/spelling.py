@@ -10,8 +10,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-LEAST = 5
-"""Letters. Shorter words have too many neighbours."""
+LEAST, LONGEST = 5, 40
+"""Letters. Shorter words have too many neighbours, and the spellings of 10,000 letters take gigabytes."""
 MOST = 3
 """Words that are searched instead of one."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -19,8 +19,8 @@ _BLOCK = 32  # letters of an alphabet lie in blocks of at least this size
 
 
 def is_correctable(word: str) -> bool:
-    """Return whether the word has letters only, and enough of them. Codes and numbers are never corrected."""
-    return len(word) >= LEAST and word.isalpha()
+    """Return whether the word has letters only, but neither few nor many. Codes and numbers are never corrected."""
+    return LEAST <= len(word) <= LONGEST and word.isalpha()
 
 
 def edits(word: str) -> list[str]:

@@ -25,7 +25,9 @@ def test_the_most_frequent_words_come_first_at_most_three() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "correctable"), [("house", True), ("hous", False), ("h0use", False), ("10000", False)]
+    ("word", "correctable"),
+    [("house", True), ("hous", False), ("h0use", False), ("10000", False), ("house" * 8, True), ("house" * 9, False)],
 )
 def test_only_words_of_letters_are_corrected(word: str, correctable: bool) -> None:
+    """A query that was one word of 10,000 letters took gigabytes of the search process, for minutes."""
     assert is_correctable(word) is correctable
