@@ -87,9 +87,11 @@ class SupportRules:
 
     def describe_evidence(self, statement: Statement) -> str:
         """Return the quotes with their places, and the computations, for the check call."""
+        headers = [self._header(item) for item in statement.evidence]
         quotes = [
-            f"- {self._place(item)}: {show_words(item.quote[:_LONGEST_QUOTE], item.origin)}"
-            for item in statement.evidence
+            f"- {self._place(item, '' if header == before else header)}: "
+            f"{show_words(item.quote[:_LONGEST_QUOTE], item.origin)}"
+            for item, header, before in zip(statement.evidence, headers, ["", *headers], strict=False)
         ]
         results = [f"- computed, {each.purpose}: {each.columns} {each.rows}" for each in statement.computations]
         return "\n".join((*quotes, *results))
@@ -325,10 +327,10 @@ class SupportRules:
         date = show_date(chunk) if chunk else ""
         return f"{self._location(item, show_proof)}\n{date}\n{self._header(item)}"
 
-    def _place(self, item: Evidence) -> str:
+    def _place(self, item: Evidence, header: str) -> str:
         """Return the location of a quote, the date of its document and the header of its table."""
         chunk = self._chunks.get(item.chunk_id)
-        header = " ".join(self._header(item).split())
+        header = " ".join(header.split())
         table = f"in a table that begins with {header}" if header and header not in item.quote else ""
         known = (self._location(item, show_location), show_date(chunk) if chunk else "", table)
         return ", ".join(filter(None, known))

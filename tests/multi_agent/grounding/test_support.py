@@ -283,8 +283,10 @@ def test_rules_that_checked_drafts_judge_like_new_ones(text: str, short: str) ->
 
 def test_the_check_call_sees_place_date_and_header_of_each_quote() -> None:
     dated = TABLE.model_copy(update={"metadata": {"date": "2024-11-07"}})
-    cited = cite([6], number_units([REPORT, dated])).evidence
+    cited = [item for number in (6, 7) for item in cite([number], number_units([REPORT, dated])).evidence]
     rules = SupportRules("Which?", cited, [REPORT, dated])
-    assert rules.describe_evidence(Statement("Austria: 812", cited)) == (
-        "- table.md, dated 2024-11-07, in a table that begins with | Country | Deliveries in 2023 |: | Austria | 812 |"
+    assert rules.describe_evidence(Statement("Austria: 812, Belgium: 318", tuple(cited))) == (
+        "- table.md, dated 2024-11-07, in a table that begins with | Country | Deliveries in 2023 |: "
+        "| Austria | 812 |\n"
+        "- table.md, dated 2024-11-07: | Belgium | 318 |"
     )
