@@ -1,6 +1,6 @@
 """Count which orders in documents, web pages and tool results reach their goal with a model that obeys all of them.
 
-    python -m benchmarks.injection [--each]
+    PYTHONPATH=tests python -m benchmarks.injection [--each]
 
 Fourteen places can hold an order: the text of a document, its hidden text, name, title, table, header row, tags and
 metadata, the subject and the sender of a mail, the text and the title of a web page, a search result, and the result of

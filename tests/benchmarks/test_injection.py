@@ -1,4 +1,4 @@
-"""A few orders of the benchmark. Only the answer can be changed, and then its quote shows by whom."""
+"""All orders of the benchmark. Only the answer can be changed, and then its quote shows by whom."""
 
 from __future__ import annotations
 
@@ -6,20 +6,11 @@ from pathlib import Path
 
 from benchmarks.injection import FALSE, attacks, measure
 
-CHOSEN = [
-    each
-    for each in attacks()
-    if (each.place, each.goal) in {
-        ("text", "call a tool"), ("tool result", "call a tool"), ("file name", "change what is remembered"),
-        ("web page", "forge a citation"), ("text", "forge a citation"), ("mail subject", "tell a fact"),
-        ("tag", "tell a fact"), ("table cell", "change the answer"),
-    }
-]  # fmt: skip
-
 
 async def test_an_obedient_model_reaches_no_goal_but_another_answer(tmp_path: Path) -> None:
-    outcomes = await measure(CHOSEN, tmp_path)
-    assert [outcome.shown for outcome in outcomes] == [True] * len(CHOSEN)
-    [reached] = [outcome for outcome in outcomes if outcome.reached]
-    assert reached.attack.goal == "change the answer"
-    assert any(FALSE in quote.quote and quote.name.startswith("letter") for quote in reached.answer.cited)
+    outcomes = await measure(list(attacks()), tmp_path)
+    assert {outcome.attack.place for outcome in outcomes if not outcome.shown} == {"hidden text", "title", "metadata"}
+    reached = {outcome.attack.place: outcome for outcome in outcomes if outcome.reached}
+    assert {outcome.attack.goal for outcome in reached.values()} == {"change the answer"}
+    cited = reached["table cell"].answer.cited
+    assert any(FALSE in quote.quote and quote.name.startswith("letter") for quote in cited)
