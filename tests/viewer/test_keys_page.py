@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import httpx
@@ -53,6 +54,22 @@ def test_a_key_is_created_shown_once_and_revoked(open_page: OpenPage, site: Site
     expect(row.locator(".badge")).to_have_text("revoked")
     refused = httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}, timeout=LIMIT_S)
     assert refused.status_code == 401
+
+
+def test_a_key_for_the_box_on_another_site_is_shown_as_its_element(open_page: OpenPage, site: Site) -> None:
+    page = open_page("keys")
+    page.locator("summary").filter(has_text="Create a key").click()
+    page.get_by_label("Name").fill("Our shop")
+    page.locator("select[name=collection]").select_option("pumps")
+    page.locator("select[name=right]").select_option("ask")
+    page.get_by_label("Sites that may only ask").fill("https://www.example.org, https://example.org")
+    page.get_by_role("button", name="Create a key").click()
+    expect(page.locator(".secret code")).to_have_text(
+        re.compile(rf'<script src="{site.url}widget.js" data-key="candor_')
+    )
+    row = page.locator("tr").filter(has_text="Our shop")
+    expect(row).to_contain_text("ask pumps")
+    expect(row).to_contain_text("https://www.example.orghttps://example.org")
 
 
 def test_the_viewer_works_with_a_key_until_it_is_revoked(open_page: OpenPage, protected: Site) -> None:

@@ -35,7 +35,7 @@ export function showKeys(container) {
   async function create(request) {
     await tryAction(errorBox, async () => {
       const {key, secret} = await api.addKey(request);
-      created.replaceChildren(secretView(t("The key for {name}", {name: key.name}), t("Copy it now. It is shown only once."), secret));
+      created.replaceChildren(secretView(t("The key for {name}", {name: key.name}), t("Copy it now. It is shown only once."), Object.values(key.rights).includes("ask") ? boxOf(secret) : secret));
       await load();
     });
   }
@@ -44,10 +44,15 @@ export function showKeys(container) {
   return {close() { closed = true; }};
 }
 
+/** The element that shows the box for questions on a page of another site. */
+function boxOf(secret) {
+  return `<script src="${new URL("widget.js", document.baseURI)}" data-key="${secret}" defer></script>`;
+}
+
 function keyForm(collections, create) {
   const rights = h("div", {class: "rights"});
   const targets = [["*", t("all collections and the service")], ...collections.map((name) => [name, name])];
-  const add = () => rights.append(h("div", {class: "inline"}, choice("right", RIGHTS, "read"), choice("collection", targets, collections[0] ?? "*")));
+  const add = () => rights.append(h("div", {class: "inline"}, choice("right", [["ask", t("Only ask")], ...RIGHTS], "read"), choice("collection", targets, collections[0] ?? "*")));
   add();
   const form = h("form", {class: "card", on: {submit: (event) => {
     event.preventDefault();
@@ -56,6 +61,7 @@ function keyForm(collections, create) {
   field(t("Name"), h("input", {name: "name", required: true, maxlength: 100, placeholder: t("person or program")})),
   h("div", {class: "field"}, h("span", {}, t("Rights")), rights, h("button", {type: "button", class: "quiet", on: {click: add}}, t("Add another collection"))),
   h("div", {class: "choices"},
+    field(t("Sites that may only ask"), h("input", {name: "origins", placeholder: "https://www.example.org"})),
     field(t("Expires"), choice("expires", DAYS)),
     field(t("Requests per day"), h("input", {name: "requests_per_day", type: "number", min: 1, placeholder: t("no limit")})),
     field(t("Tokens per day"), h("input", {name: "tokens_per_day", type: "number", min: 1, placeholder: t("no limit")})),
@@ -71,6 +77,7 @@ function keyRequest(given) {
   return {
     name: given.get("name"),
     rights: Object.fromEntries(given.getAll("right").map((right, at) => [collections[at], right])),
+    origins: given.get("origins").split(/[\s,]+/).filter(Boolean),
     expires_at: days ? new Date(Date.now() + Number(days) * DAY_MS).toISOString() : null,
     limits: {requests_per_day: limit("requests_per_day"), tokens_per_day: limit("tokens_per_day"), upload_bytes_per_day: limit("upload_bytes_per_day")},
   };
@@ -92,7 +99,7 @@ function row(key, revoke) {
   const limits = [[t("requests"), key.limits.requests_per_day], [t("tokens"), key.limits.tokens_per_day], [t("bytes uploaded"), key.limits.upload_bytes_per_day]].filter(([, limit]) => limit);
   return h("tr", {},
     h("td", {}, h("strong", {}, key.name), " ", ended && badge(ended), h("div", {class: "note"}, key.id)),
-    h("td", {}, key.run_id ? h("a", {href: `#/runs/${encodeURIComponent(key.run_id)}`}, t("shares one answer")) : rightsList(key.rights)),
+    h("td", {}, key.run_id ? h("a", {href: `#/runs/${encodeURIComponent(key.run_id)}`}, t("shares one answer")) : rightsList(key.rights), key.origins.map((origin) => h("div", {class: "note"}, origin))),
     h("td", {}, limits.map(([unit, limit]) => h("div", {}, t("{limit} {unit} per day", {limit: number(limit), unit})))),
     h("td", {}, key.last_used_at ? formatTime(key.last_used_at) : t("never"), h("div", {class: "note"}, t("{count} today", {count: number(key.requests_today)}))),
     h("td", {}, key.expires_at ? formatTime(key.expires_at) : t("never")),
