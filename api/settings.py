@@ -8,8 +8,6 @@ A ``candor.toml`` in the working folder is not read, because the folder may belo
 determine the endpoint that gets the API key and the programs that start as MCP servers.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 import warnings

@@ -1,7 +1,5 @@
 """Builds the web application from the parts of Candor. ``server.py`` serves it."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import pkgutil

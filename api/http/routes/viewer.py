@@ -1,7 +1,5 @@
 """The viewer: static files of this package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fastapi import FastAPI

@@ -1,7 +1,5 @@
 """Research questions over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
