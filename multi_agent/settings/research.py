@@ -79,8 +79,9 @@ class ResearchSettings(SettingsGroup):
     pictures_per_call: int = Field(default=2, ge=0, le=8, description="pictures of pages that the Reader sends with "
         "their text, if the model supports pictures (`vision` of its endpoint); by default, one for each 8,192 "
         "tokens of the model's context window, at most 4")  # fmt: skip
-    check_claims: Literal["auto"] | bool = Field(default="auto", description="check claims that rules can neither "
-        "confirm nor reject with a model call; `auto`: if the model passed the test of `candor doctor`")  # fmt: skip
+    check_claims: Literal["auto"] | bool = Field(default="auto", description="compare claims with their quotes by a "
+        "model call, too, which decides on those that rules leave open; `auto`: if the model passed the test of "
+        "`candor doctor`")  # fmt: skip
     plan_examples: int = Field(
         default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
     )
