@@ -59,6 +59,18 @@ def test_the_page_has_figures_changes_and_questions(report: Report) -> None:
     assert page.count("<svg") == 3
 
 
+def test_a_question_has_a_verdict_in_each_evaluation(report: Report) -> None:
+    assert [each.verdicts for each in report.questions] == [
+        ("right", "right"), ("wrong", "right"), ("wrong", "right"), ("right", "right"),
+    ]  # fmt: skip
+    assert [each.changed for each in report.questions] == [False, True, True, False]
+    unscored = result("unscored", [1])
+    [row] = unscored.rows
+    failed = unscored.model_copy(update={"rows": (row.model_copy(update={"status": "failed", "figures": {}}),)})
+    [question] = Report.create([failed]).questions
+    assert question.verdicts == ("failed",)
+
+
 def test_html_in_answers_is_escaped(report: Report, tmp_path: Path, chromium: str) -> None:
     """In a browser, no script runs and nothing is loaded."""
     path = tmp_path / "report.html"
