@@ -1,5 +1,6 @@
-"""The FindingsAnalyst, which lists agreements, conflicts and gaps among what earlier steps found."""
+"""The FindingsAnalyst, which lists agreements, differences, conflicts and gaps among what earlier steps found."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
@@ -19,7 +20,7 @@ from multi_agent.values.context import ContextUpdate, Evidence, Finding, Note, R
 from multi_agent.values.evidence_events import ContradictionFound, EvidenceRejected
 from multi_agent.values.tasks import TaskData
 
-AnalysisType = Literal["agreements", "conflicts", "gaps"]
+AnalysisType = Literal["agreements", "differences", "conflicts", "gaps"]
 
 
 class FindingsAnalystInputs(FrozenModel):
@@ -30,7 +31,7 @@ class FindingsAnalystInputs(FrozenModel):
         default=(), max_length=13, description="ids of the earlier steps whose answers to compare; [] for all"
     )
     analysis_types: tuple[AnalysisType, ...] = Field(
-        default=("agreements", "conflicts", "gaps"), min_length=1, description="what to list"
+        default=("agreements", "differences", "conflicts", "gaps"), min_length=1, description="what to list"
     )
 
 
@@ -38,7 +39,7 @@ class Point(BaseModel):
     # The quotes come before the text: the model cites first. No docstring: the schema would show it.
     model_config = ConfigDict(extra="forbid")
 
-    kind: Literal["agreement", "conflict", "gap"]
+    kind: Literal["agreement", "difference", "conflict", "gap"]
     one: list[int] = Field(description="numbers of the quotes of one side; [] for a gap")
     other: list[int] = Field(description="numbers of the quotes of the other side; [] for a gap")
     text: str = Field(min_length=1, description="the point, in one sentence")
@@ -73,9 +74,9 @@ class FindingsAnalyst(StepAgent):
 
     card: ClassVar[AgentCard] = AgentCard(
         name="FindingsAnalyst",
-        description="Compares what earlier steps found, and lists agreements, conflicts and gaps with quotes of both "
-        "sides. Before the answer, if sources may disagree.",
-        capabilities=("cross-checking sources", "finding conflicts", "finding gaps"),
+        description="Compares what earlier steps found, and lists agreements, differences, conflicts and gaps with "
+        "quotes of both sides. Before the answer, if sources may disagree or are to be compared.",
+        capabilities=("cross-checking sources", "finding differences", "finding conflicts", "finding gaps"),
         requires=frozenset({"evidence"}),
         reads=frozenset({"chunks", "findings", "computations"}),
         writes=frozenset({"findings", "notes"}),
@@ -159,15 +160,15 @@ def _only_of(context: ResearchContext, steps: Sequence[str]) -> tuple[ResearchCo
 
 def _synthesis(judged: Sequence[Judged], gaps: tuple[str, ...], context: ResearchContext, focus: str) -> Synthesis:
     """Return the analysis as an answer to its focus. It is sufficient, whatever it lists."""
-    conflicts = sum(is_conflict(each.statement.text) for each in judged)
-    agreements = len(judged) - conflicts
+    kinds = Counter(each.statement.text.partition(":")[0].casefold() for each in judged)
+    kinds["gap"] = len(gaps)
     signal = signal_of(judged, focus, sufficient=True)
     return Synthesis(
         claims=tuple(
             each.claim(each.statement.text, tuple(sorted(item.number for item in each.statement.evidence)))
             for each in judged
         ),
-        short=f"{count(agreements, 'agreement')}, {count(conflicts, 'conflict')}, {count(len(gaps), 'gap')}",
+        short=", ".join(count(kinds[kind], kind) for kind in ("agreement", "difference", "conflict", "gap")),
         evidence=context.evidence,
         layout="list",
         sufficient=True,

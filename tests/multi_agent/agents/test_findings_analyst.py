@@ -80,7 +80,7 @@ async def test_a_conflict_between_a_document_and_the_web_has_quotes_of_both(serv
         ("Agreement", (1, 3)),
     ]
     assert all(claim.stands for claim in analysis.claims)
-    assert analysis.short == "1 agreement, 1 conflict, 1 gap"
+    assert analysis.short == "1 agreement, 0 differences, 1 conflict, 1 gap"
     assert analysis.missing == (GAP["text"],)
     [contradiction] = bench.of_type("contradiction_found")
     assert contradiction.sides == (f"“{TEXTS['a.md'][0]}” (a.md)", f"“{TEXTS['example.org'][0]}” (example.org)")
@@ -93,6 +93,15 @@ async def test_a_point_without_quotes_of_its_own_on_both_sides_is_dropped(serve:
     assert bench.context.findings[-1].synthesis.claims == ()
     assert len(bench.of_type("evidence_rejected")) == 2
     assert not bench.of_type("contradiction_found")
+
+
+async def test_a_difference_is_no_conflict(serve: Serve) -> None:
+    bench, request = await analyse(serve, {**CONFLICT, "kind": "difference"})
+    analysis = bench.context.findings[-1].synthesis
+    assert [claim.text.partition(":")[0] for claim in analysis.claims] == ["Difference"]
+    assert analysis.short == "0 agreements, 1 difference, 0 conflicts, 0 gaps"
+    assert not bench.of_type("contradiction_found")
+    assert "`difference`" in request.prompt
 
 
 async def test_a_figure_that_no_quote_has_is_dropped(serve: Serve) -> None:
