@@ -7,9 +7,11 @@ headings, paragraphs and tables.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +19,10 @@ from ingest.errors import EmptyDocument
 from ingest.heartbeat import still_working
 from ingest.reader import OcrMode, ParserOptions
 from ingest.readers.pdf.legibility import ILLEGIBLE, NO_TEXT, PICTURE
-from ingest.readers.pdf.lines import Line, split_cells
+from ingest.readers.pdf.lines import Line, line_of
 from ingest.readers.pdf.page_images import page_images
+from ingest.readers.pdf.scans import drawn_lines, level, without_lines
+from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.tesseract import HOCR, Tesseract, describe_lack, find_tesseract
 from ingest.readers.pdf.words import Word
 from ingest.readers.shared.document_builder import DocumentBuilder
@@ -27,9 +31,14 @@ from vectorstore.models import PICTURED_PAGES, Scalar, page_ranges
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
+    from PIL.Image import Image
+
+    from ingest.readers.pdf.drawing import Drawing
+
 _AGAIN = "Correct this, then ingest the file again."
 _MIN_CONFIDENCE = 30  # per cent: words with lower confidence are specks and drawings
 _DEFAULT_DPI = 300  # for images that do not state their resolution
+_DRAWN = "|"  # Tesseract reads a drawn line as this
 _NUMBERS = r"-?[\d.]+(?: -?[\d.]+)*"
 
 
@@ -115,34 +124,52 @@ class ScanReader:
         self._images += 1
         if not self._tesseract:
             return []
-        hocr = self._tesseract.read(image, self._path, self._languages(), dpi)
+        picture = level(image)
+        drawing = drawn_lines(picture, dpi)
+        page = self._recognised(without_lines(picture, drawing, dpi), dpi, self._tesseract)
+        if quarters := _quarters(page):
+            picture = picture.rotate(-90 * quarters, expand=True)
+            drawing = drawn_lines(picture, dpi)
+            page = self._recognised(without_lines(picture, drawing, dpi), dpi, self._tesseract)
+        return list(_lines(page, drawing))
+
+    def _recognised(self, picture: Image, dpi: int, tesseract: Tesseract) -> Element:
+        written = BytesIO()
+        picture.save(written, "PPM")
+        hocr = tesseract.read(written.getvalue(), self._path, self._languages(), dpi)
         still_working()
-        pages = (each for each in hocr.iter(f"{HOCR}div") if each.get("class") == "ocr_page")
-        return [line for page in pages for line in _lines(page)]
+        return next(each for each in hocr.iter(f"{HOCR}div") if each.get("class") == "ocr_page")
 
 
-def _lines(page: Element) -> Iterator[Line]:
+def _quarters(page: Element) -> int:
+    """Return by how many quarter turns to the left most lines of the page are turned."""
+    angles = Counter(round((_values(span, "textangle") or (0,))[0] / 90) % 4 for span in _line_spans(page))
+    return angles.most_common(1)[0][0] if angles else 0
+
+
+def _line_spans(page: Element) -> Iterator[Element]:
+    return (span for span in page.iter(f"{HOCR}span") if not span.get("class", "").startswith("ocrx"))
+
+
+def _lines(page: Element, drawing: Drawing) -> Iterator[Line]:
+    """Yield the lines of the page, with the cells of a table row in one line. Tesseract may read column by column."""
     height = _values(page, "bbox")[3]
     dpi = (_values(page, "scan_res") or (_DEFAULT_DPI,))[0] or _DEFAULT_DPI
-    for span in page.iter(f"{HOCR}span"):
-        if not span.get("class", "").startswith("ocrx") and (words := [*_words(span, height, 72 / dpi)]):
-            size = (_values(span, "x_size") or (10 * dpi / 72,))[0] * 72 / dpi
-            cells = split_cells(words)
-            yield Line(
-                words=tuple(words),
-                cells=cells,
-                size=float(round(size)),
-                page=1,
-                band=None,
-                boxes=(None,) * len(cells),
-            )
+    sizes: dict[int, float] = {}
+    stored: list[list[tuple[int, Word]]] = []
+    for span in _line_spans(page):
+        if words := [*_words(span, height, 72 / dpi)]:
+            sizes[len(stored)] = (_values(span, "x_size") or (10 * dpi / 72,))[0] * 72 / dpi
+            stored.append([(len(stored), word) for word in words])
+    for line in in_rows(stored):
+        yield line_of([word for _, word in line], drawing, float(round(sizes[line[0][0]])), 1)
 
 
 def _words(line: Element, page_height: float, scale: float) -> Iterator[Word]:
     """Yield the words of a line, in points from the lower left corner of the page. Each is as high as the line."""
     _, top, _, bottom = _values(line, "bbox")
     for span in line.iter(f"{HOCR}span"):
-        text = "".join(span.itertext()).strip()
+        text = "".join(span.itertext()).strip().strip(_DRAWN)
         if span.get("class") == "ocrx_word" and text and _values(span, "x_wconf")[0] >= _MIN_CONFIDENCE:
             left, _, right, _ = _values(span, "bbox")
             yield Word(text, left * scale, right * scale, (page_height - bottom) * scale, (page_height - top) * scale)

@@ -12,7 +12,7 @@ import pypdfium2.raw as pdfium
 from pypdfium2 import PdfObject, PdfPage
 
 from ingest.errors import CorruptDocument
-from ingest.readers.pdf.drawing import Bounds, page_objects
+from ingest.readers.pdf.drawing import Bounds, page_objects, rotate_box
 from ingest.readers.pdf.words import Word
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ _LEAST_DPI, _MOST_DPI = 200, 2400  # photos often state 72 dpi, with which Tesse
 
 _DPI, _MAX_PIXELS = 300, 40_000_000  # of pictures of PDF pages
 _MOST_OBJECTS = 3000  # of a page; further pictures are not looked for
+_LINE_SHARE, _LINE_WIDTH = 0.004, 0.3  # of the page that a picture of one line covers, and of its width
 _LEAST_SHARE, _LABELS = 0.02, 3  # of the page that a picture covers; words on it from which on it is a background
 # A line of text has many strokes from left to right, and the next one begins below a gap. Measured at this resolution:
 _LOOK_DPI, _BLUR, _INK, _STROKES = 100, 8, 40, 12
 _TOUCHING = 2.0  # points
 _LINES, _LINE_HEIGHT = 3, range(3, 31)  # number, and height in pixels
+_LONG_LINE = 50  # strokes: one line of about 25 letters is text, not a logo
 
 
 def resolution(page: PdfPage) -> int:
@@ -46,7 +48,7 @@ def page_image(page: PdfPage, dpi: int, part: Bounds | None = None) -> bytes:
 
 
 def _rendered(page: PdfPage, dpi: int, part: Bounds | None) -> Image:
-    left, bottom, right, top = page.get_bbox()
+    left, bottom, right, top = _shown(page, page.get_bbox())
     x0, y0, x1, y1 = part or (left, bottom, right, top)
     crop = x0 - left, y0 - bottom, right - x1, top - y1
     bitmap = page.render(scale=dpi / 72, grayscale=True, may_draw_forms=False, crop=crop)
@@ -58,18 +60,24 @@ def _rendered(page: PdfPage, dpi: int, part: Bounds | None) -> Image:
 
 
 def pictures_of_text(page: PdfPage, words: Sequence[Word]) -> Iterator[Bounds]:
-    """Yield the bounds of pictures that appear to contain text, unless the page is rotated. Adjacent strips are one."""
+    """Yield the bounds of pictures that appear to contain text, on the page as it is shown. Adjacent strips are one."""
     kinds = {kind for _, kind, _ in page_objects(page, _MOST_OBJECTS)}
-    if page.get_rotation() or kinds.isdisjoint((pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)):
+    if kinds.isdisjoint((pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)):
         return
-    left, bottom, right, top = page.get_bbox()
+    left, bottom, right, top = _shown(page, page.get_bbox())
     pictures = islice(page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3), _MOST_OBJECTS)
-    for x0, y0, x1, y1 in _without_gaps(map(bounds_on_page, pictures)):
+    for x0, y0, x1, y1 in _without_gaps(_shown(page, bounds_on_page(picture)) for picture in pictures):
         box = max(x0, left), max(y0, bottom), min(x1, right), min(y1, top)
         share = max(box[2] - box[0], 0) * max(box[3] - box[1], 0) / max((right - left) * (top - bottom), 1)
         labels = sum(box[0] < x < box[2] and box[1] < y < box[3] for x, y in (word.middle for word in words))
-        if share >= _LEAST_SHARE and labels < _LABELS and _seems_text(_rendered(page, _LOOK_DPI, box)):
+        is_line = share >= _LINE_SHARE and box[2] - box[0] >= _LINE_WIDTH * (right - left)
+        if (share >= _LEAST_SHARE or is_line) and labels < _LABELS and _seems_text(_rendered(page, _LOOK_DPI, box)):
             yield box
+
+
+def _shown(page: PdfPage, box: Bounds) -> Bounds:
+    """Return the box after rotating the page as it is shown."""
+    return rotate_box(box, page.get_rotation() // 90)
 
 
 def bounds_on_page(picture: PdfObject) -> Bounds:
@@ -99,9 +107,10 @@ def _seems_text(picture: Image) -> bool:
     ink = ImageChops.difference(picture, around).point(lambda value: 255 * (value > _INK))
     strokes = ImageChops.difference(ink, ImageChops.offset(ink, 1, 0))
     rows = strokes.resize((1, picture.height), Image.Resampling.BOX).tobytes()
-    is_text = [share * picture.width / 255 >= _STROKES for share in rows]
-    heights = [len([*run]) for is_line, run in groupby(is_text) if is_line]
-    return sum(height in _LINE_HEIGHT for height in heights) >= _LINES
+    counts = [share * picture.width / 255 for share in rows]
+    runs = [[*run] for is_line, run in groupby(counts, lambda count: count >= _STROKES) if is_line]
+    lines = [max(run) for run in runs if len(run) in _LINE_HEIGHT]
+    return len(lines) >= _LINES or max(lines, default=0) >= _LONG_LINE
 
 
 def page_images(data: bytes, path: Path) -> Iterator[tuple[bytes, int]]:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy
 import pytest
+from fpdf import FPDF
 from PIL import Image, ImageDraw, ImageFont, ImageOps
+from pypdf import PdfWriter
 
 from ingest.document import BlockKind
 from ingest.errors import CorruptDocument, EmptyDocument
@@ -255,6 +257,51 @@ def test_a_picture_of_text_on_a_page_is_read_in_its_place(tmp_path: Path, strips
     assert "before the picture. The deposit of 300 EUR is returned within four weeks after the keys came back." in text
     assert text.endswith("after the picture.")
     assert str(document.metadata["recognised"]).startswith("page 1 by")
+
+
+@pytest.mark.parametrize("rotation", [90, 180, 270])
+def test_a_picture_of_text_on_a_rotated_page_is_a_warning(tmp_path: Path, rotation: int) -> None:
+    writer = PdfWriter(clone_from=_note(tmp_path))
+    writer.pages[0].rotate(rotation)
+    writer.write(tmp_path / "rotated.pdf")
+    (warning,) = make_parser(OcrMode.NEVER).parse(tmp_path / "rotated.pdf").warnings
+    assert warning.startswith("page 1 with a picture that seems to show text not read")
+
+
+def test_a_picture_of_one_line_of_text_is_a_warning_and_a_logo_is_not(tmp_path: Path) -> None:
+    for name, text, count in (
+        ("line", "The deposit of 300 EUR is returned within four weeks.", 1),
+        ("logo", "ACME", 0),
+    ):
+        picture = Image.new("L", (1000, 40), "white")
+        ImageDraw.Draw(picture).text((4, 2), text, "black", ImageFont.load_default(32))
+        pdf = FPDF(unit="pt", format="A4")
+        pdf.add_page()
+        pdf.set_font("helvetica", size=11)
+        pdf.multi_cell(0, 14, "The tenant pays the rent on the third working day of each month. " * 12)
+        pdf.image(picture, x=60, y=400, w=420, h=17)
+        pdf.output(str(tmp_path / f"{name}.pdf"))
+        assert len(make_parser(OcrMode.NEVER).parse(tmp_path / f"{name}.pdf").warnings) == count
+
+
+@with_tesseract
+def test_a_scan_of_a_ruled_table_has_its_cells(tmp_path: Path) -> None:
+    pdf = FPDF(unit="pt", format="A4")
+    pdf.add_page()
+    pdf.set_font("helvetica", size=12)
+    rows = (("Item", "Owner", "Price"), ("Repair of the\nroof", "Works", "1,210"), ("Paint", "Safety office", "840"))
+    for row, (top, height) in zip(rows, ((100, 30), (130, 50), (180, 30)), strict=True):
+        for left, width, text in zip((60, 220, 380), (160, 160, 100), row, strict=True):
+            pdf.rect(left, top, width, height)
+            for number, line in enumerate(text.split("\n")):
+                pdf.text(left + 8, top + 20 + 16 * number, line)
+    pdf.output(str(tmp_path / "written.pdf"))
+    with Image.open(write_scan(tmp_path / "scan.png", [tmp_path / "written.pdf"])) as scan:
+        scan.convert("L").rotate(0.6, fillcolor=255).save(tmp_path / "turned.png")
+    assert make_parser().parse(tmp_path / "turned.png").text == (
+        "| Item | Owner | Price |\n| --- | --- | --- |\n"
+        "| Repair of the roof | Works | 1,210 |\n| Paint | Safety office | 840 |"
+    )
 
 
 def test_a_picture_of_text_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
