@@ -6,8 +6,8 @@
 
 ``by_eye.tsv`` names each document below DIR: ``formats`` is that of ``benchmarks.formats``; ``camelot``, ``pdfplumber``
 and ``tabula-java`` are clones of github.com/camelot-dev/camelot, /jsvine/pdfplumber and /tabulapdf/tabula-java (MIT).
-The scores are those of ``benchmarks.layout``. The last ``KEPT`` documents were labelled after the last change of the
-reader, so that nothing was tuned with them.
+The scores are those of ``benchmarks.layout``. The last 4 documents were labelled after the last change of the reader,
+so that nothing was tuned with them.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ _ROWS = 3  # minimum rows of a table
 _ROWS_OF_MANY_CELLS = 2  # the same if a row has more than two cells
 _LABELS = 4  # maximum consecutive lines with only a label inside a table, such as "Assets" and "Current assets:"
 _HEADER_LINES = 60  # lines to search below the start of a header for its rows; each header cell may be a line
+_FRAMED_HEADS = 20  # the same above a framed table
 _WRAPPED_LABELS = 8  # the same as _LABELS for closely spaced lines, such as a label of five lines
 _ROWS_APART = 0.5  # line heights: maximum space between closely spaced lines
 _LINE_GAP = 0.45  # line heights: maximum space between two lines of one cell
@@ -67,8 +68,8 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
         if end == position:
             position += 1
             continue
-        if _head_grid(lines, position, end):
-            position = end
+        if framed := _frames_below(lines, position, end):
+            position = framed
             continue
         end = next((at for at in range(position + _ROWS, end) if _begins_table(lines[at - 1], lines[at])), end)
         first = tables[-1].end if tables else 0
@@ -120,16 +121,21 @@ def _rows_below(lines: Sequence[Line], start: int, end: int) -> tuple[int, int] 
     return None
 
 
-def _head_grid(lines: Sequence[Line], start: int, end: int) -> bool:
-    """Return whether the lines [start, end) are only the heads of a framed table below them, which has none."""
-    if end == len(lines) or any(_has_figures(line) for line in lines[start:end]):
-        return False
-    grid = find_grid(lines, end)
-    return grid is not None and not _own_heads(grid) and _heads_above(grid, lines, start) < end
+def _frames_below(lines: Sequence[Line], start: int, end: int) -> int | None:
+    """Return the start of the framed table below, if the lines [start, end) are its heads and it has none."""
+    if any(_has_figures(line) for line in lines[start:end]):
+        return None
+    below = (find_grid(lines, at) for at in range(end, min(end + _FRAMED_HEADS, len(lines))))
+    grid = next(filter(None, below), None)
+    if grid is None or _own_heads(grid, lines, start) or _heads_above(grid, lines, start) >= end:
+        return None
+    return grid.start
 
 
-def _own_heads(grid: Grid) -> int:
-    """Return the number of header rows in the frames."""
+def _own_heads(grid: Grid, lines: Sequence[Line], first: int) -> int:
+    """Return the number of header rows in the frames. A row with a number is none if heads are above the frames."""
+    if is_figure(grid.rows[0][0]) and _heads_above(grid, lines, first) < grid.start:
+        return 0
     heights = (height for height in (grid.header_rows, 1) if all(map(is_header, grid.rows[:height])))
     return next(heights, int(heads_words(grid.rows)))
 
@@ -140,7 +146,7 @@ def _heads_above(grid: Grid, lines: Sequence[Line], first: int) -> int:
 
 
 def _framed_table(grid: Grid, lines: Sequence[Line], first: int) -> PageTable:
-    height = _own_heads(grid)
+    height = _own_heads(grid, lines, first)
     start = grid.start if height else _heads_above(grid, lines, first)
     above = place_heads(_join_lines(lines[start : grid.start]), grid.columns) if start < grid.start else []
     heads = [*above, *grid.rows[:height]]

@@ -152,3 +152,21 @@ def test_the_frame_of_a_whole_table_is_no_cell(tmp_path: Path) -> None:
     assert "| Region | Men | Women | Both |\n| --- | --- | --- | --- |\n| North | 12 | 15 | 18 |" in write(
         pdf, tmp_path / "a.pdf"
     )
+
+
+def test_heads_above_the_frames_of_numbered_rows_belong_to_them(tmp_path: Path) -> None:
+    pdf = page()
+    pdf.rect(LEFTS[0], 90, LEFTS[-1] - LEFTS[0], 30)
+    for x, lines in zip(LEFTS, (("No.",), ("Offense",), ("Felony", "or other"), ("Max", "term")), strict=False):
+        for number, line in enumerate(lines):
+            pdf.text(x + 4, 102 + 12 * number + (6 if len(lines) == 1 else 0), line)
+    frames(pdf, (130, 150, 170, 190))
+    for number, row in enumerate(
+        (("1", "Arson", "Felony", "40Y"), ("2", "Theft", "other", "5Y"), ("3", "Fraud", "", ""))
+    ):
+        cells(pdf, row, 144 + 20 * number)
+    text = write(pdf, tmp_path / "a.pdf")
+    assert (
+        "| No. | Offense | Felony or other | Max term |\n| --- | --- | --- | --- |\n| 1 | Arson | Felony | 40Y |"
+        in text
+    )
