@@ -58,9 +58,14 @@ def drawn_lines(picture: Image, dpi: int) -> Drawing:
 
 
 def without_lines(picture: Image, drawing: Drawing, dpi: int) -> Image:
-    """Return the picture without the lines, which Tesseract would read as brackets and bars."""
+    """Return the picture without the lines of frames, which Tesseract would read as brackets and bars.
+
+    Lines between rows alone stay, because they keep the columns of a table together.
+    """
     from PIL import ImageDraw
 
+    if not drawing.vertical_lines:
+        return picture
     cleared = picture.copy()
     draw, scale, half = ImageDraw.Draw(cleared), dpi / 72, _THICKEST * dpi / 3
     for x, bottom, top in drawing.vertical_lines:
