@@ -21,7 +21,7 @@ from ingest.reader import OcrMode, ParserOptions
 from ingest.readers.pdf.legibility import ILLEGIBLE, NO_TEXT, PICTURE
 from ingest.readers.pdf.lines import Line, line_of
 from ingest.readers.pdf.page_images import page_images
-from ingest.readers.pdf.scans import drawn_lines, level, without_lines
+from ingest.readers.pdf.scans import drawn_lines, level_with_lines
 from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.tesseract import HOCR, Tesseract, describe_lack, find_tesseract
 from ingest.readers.pdf.words import Word
@@ -124,13 +124,12 @@ class ScanReader:
         self._images += 1
         if not self._tesseract:
             return []
-        picture = level(image)
-        drawing = drawn_lines(picture, dpi)
-        page = self._recognised(without_lines(picture, drawing, dpi), dpi, self._tesseract)
+        picture, drawing = level_with_lines(image, dpi)
+        page = self._recognised(picture, dpi, self._tesseract)
         if quarters := _quarters(page):
             picture = picture.rotate(-90 * quarters, expand=True)
             drawing = drawn_lines(picture, dpi)
-            page = self._recognised(without_lines(picture, drawing, dpi), dpi, self._tesseract)
+            page = self._recognised(picture, dpi, self._tesseract)
         return list(_lines(page, drawing))
 
     def _recognised(self, picture: Image, dpi: int, tesseract: Tesseract) -> Element:

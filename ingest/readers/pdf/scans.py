@@ -24,15 +24,22 @@ _LITTLE, _NO_INK = 0.3, 0.02  # share of these rows that is ink; the second besi
 _THICKEST = 0.05  # inches
 
 
-def level(image: bytes) -> Image:
-    """Return the picture, turned so that most of its lines of text are level."""
+def level_with_lines(image: bytes, dpi: int) -> tuple[Image, Drawing]:
+    """Return the picture and the lines drawn on it. If these are frames, it is turned so that they are level.
+
+    Otherwise it stays as it is: Tesseract finds rows better on a slightly turned picture than on a turned back one.
+    """
     from PIL import Image
 
     picture = Image.open(BytesIO(image)).convert("L")
     small = picture.resize((_SMALL, max(1, round(picture.height * _SMALL / picture.width))))
     angles = [step * _STEP for step in range(round(-_MOST / _STEP), round(_MOST / _STEP) + 1)]
     angle = max(angles, key=lambda each: (_contrast(small, each), -abs(each)))
-    return picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255) if abs(angle) >= _LEAST else picture
+    if abs(angle) >= _LEAST:
+        turned = picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
+        if (drawing := drawn_lines(turned, dpi)).vertical_lines:
+            return turned, drawing
+    return picture, drawn_lines(picture, dpi)
 
 
 def _contrast(picture: Image, angle: float) -> float:
@@ -55,27 +62,6 @@ def drawn_lines(picture: Image, dpi: int) -> Drawing:
         (at * scale, height - end * scale, height - start * scale) for at, start, end in _lines(ink.T, length, thickest)
     ]
     return connect(upright, across)
-
-
-def without_lines(picture: Image, drawing: Drawing, dpi: int) -> Image:
-    """Return the picture without the lines of frames, which Tesseract would read as brackets and bars.
-
-    Lines between rows alone stay, because they keep the columns of a table together.
-    """
-    from PIL import ImageDraw
-
-    if not drawing.vertical_lines:
-        return picture
-    cleared = picture.copy()
-    draw, scale, half = ImageDraw.Draw(cleared), dpi / 72, _THICKEST * dpi / 3
-    for x, bottom, top in drawing.vertical_lines:
-        draw.rectangle(
-            (x * scale - half, picture.height - top * scale, x * scale + half, picture.height - bottom * scale), 255
-        )
-    for y, start, end in drawing.horizontal_lines:
-        at = picture.height - y * scale
-        draw.rectangle((start * scale, at - half, end * scale, at + half), 255)
-    return cleared
 
 
 def _lines(ink: np.ndarray, length: int, thickest: int) -> Iterator[Rule]:
