@@ -3,6 +3,7 @@
 Each gives a ``Caller`` with rights over collections. Nothing else decides what a request may do.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from api.auth.keys import Key, Keys
@@ -27,9 +28,13 @@ class Callers:
     def __init__(self, keys: Keys, users: Users, sessions: Sessions) -> None:
         self._keys, self._users, self.sessions = keys, users, sessions
 
-    def admit(self, sent: Credentials) -> Caller:
-        """Return the caller, and count the request of a key. Raises Unauthorized, LimitReached."""
+    def admit(self, sent: Credentials, permit: Callable[[Caller], None] = lambda _: None) -> Caller:
+        """Return the caller, and count the request of a key unless ``permit`` raises an error.
+
+        Raises Unauthorized, LimitReached.
+        """
         caller = self._current(sent)
+        permit(caller)
         if sent.key:
             self._keys.count_request(caller.key)
         return caller

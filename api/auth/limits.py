@@ -5,6 +5,7 @@ The limit of tokens is checked before a run starts, and limits the budget of the
 
 import time
 from datetime import UTC, datetime
+from threading import Lock
 
 from api.auth.keys import until_midnight
 from api.auth.permissions import Caller, Limits
@@ -23,15 +24,17 @@ class QuestionRate:
     def __init__(self, most: int) -> None:
         self._most = most
         self._asked: list[tuple[float, str, str]] = []
+        self._lock = Lock()
 
     def count(self, key: str, address: str) -> None:
         """Count a question. Raises TooManyQuestions; then it is not counted."""
         now, network = time.monotonic(), network_of(address)
-        self._asked = [each for each in self._asked if each[0] > now - _MINUTE_S]
-        own = [at for at, *who in self._asked if who == [key, network]]
-        if len(own) >= self._most:
-            raise TooManyQuestions(self._most, int(own[0] + _MINUTE_S - now) + 1)
-        self._asked.append((now, key, network))
+        with self._lock:
+            self._asked = [each for each in self._asked if each[0] > now - _MINUTE_S]
+            own = [at for at, *who in self._asked if who == [key, network]]
+            if len(own) >= self._most:
+                raise TooManyQuestions(self._most, int(own[0] + _MINUTE_S - now) + 1)
+            self._asked.append((now, key, network))
 
 
 def require_tokens(trace: Trace, caller: Caller) -> None:

@@ -14,18 +14,23 @@ from api.problems import PROBLEMS, Problem, invalid_input, problem_of, urn
 
 MEDIA_TYPE = "application/problem+json"
 _FAULTS_SHOWN = 20
+_OWN_FAULTS = (401, 403, 404, 422, 429)  # faults of the request, whose details name nothing of the service
 
 
-def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a problem as an HTTP response."""
+def problem_response(problem: Problem, headers: Mapping[str, str] | None = None, *, public: bool = False) -> Response:
+    """Return a problem as an HTTP response. To the ``public``, a fault of the service has no details."""
+    if public and problem.status not in _OWN_FAULTS:
+        problem = problem.model_copy(update={"detail": "No answer is possible now.", "remedy": "Try again later."})
     return Response(problem.model_dump_json(), problem.status, headers=headers, media_type=MEDIA_TYPE)
 
 
 def add_exception_handlers(app: FastAPI, headers: dict[str, str]) -> None:
     """Respond to every error with a problem. ``headers`` are added to status 500, which bypasses the middleware."""
 
-    async def expected(_: Request, error: Exception) -> Response:
-        return problem_response(problem_of(error), error.headers if isinstance(error, Refused) else None)
+    async def expected(request: Request, error: Exception) -> Response:
+        caller = getattr(request.state, "caller", None)
+        headers = error.headers if isinstance(error, Refused) else None
+        return problem_response(problem_of(error), headers, public=bool(caller and caller.asks))
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError | WebSocketRequestValidationError)

@@ -26,7 +26,9 @@ from api.services.research.conversation import with_conversation
 from api.services.research.research import PanelFactory
 from api.storage.notifications import Listener
 from multi_agent.errors import AgentError
+from multi_agent.library import Library
 from multi_agent.llm.models import Models
+from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import WAITING, RunSummary, Trace
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import Subscriber
@@ -237,9 +239,7 @@ class Runs(JobHandler):
             if not run.ended:
                 library = await asyncio.to_thread(self._pool.library, spec.collection)
                 async with self._database_slot:
-                    orchestrator = await asyncio.to_thread(
-                        self._panel.orchestrator, library, self._make_models(), spec.key
-                    )
+                    orchestrator = await asyncio.to_thread(self._orchestrator, library, spec.key)
                 await orchestrator.research(request, self.publish, run_id=run_id, pausing=job.is_paused)
                 run = await asyncio.to_thread(self._trace.run, run_id)
         except (AgentError, StoreError) as error:  # for example: its saved plan was deleted meanwhile
@@ -258,6 +258,10 @@ class Runs(JobHandler):
         await asyncio.to_thread(self._create_run, spec, Request.model_validate_json(spec.content))
         if not (await asyncio.to_thread(self._trace.run, spec.id)).ended:
             await self._abort(spec.id, status, reason)
+
+    def _orchestrator(self, library: Library, key: str) -> Orchestrator:
+        public = self._callers.find(key).asks
+        return self._panel.orchestrator(library, self._make_models(), key, public=public)
 
     def _limited_request(self, spec: JobSpec, request: Request) -> Request:
         limits = self._callers.find(spec.key).limits

@@ -50,13 +50,11 @@ class AuthMiddleware:
             sent = _credentials(scope, self._service)
             try:
                 caller = await self._caller(scope, sent)
-                _require_permitted(caller, scope)
-                if caller.asks:
-                    self._rate.count(caller.key, scope["client"][0] if scope.get("client") else "")
             except (Forbidden, Refused, HomeError, SQLAlchemyError) as error:
                 if not is_open(scope["path"]):
                     headers = error.headers if isinstance(error, Refused) else None
-                    await problem_response(problem_of(error), headers)(scope, receive, send)
+                    foreign = scope.get("state", {}).get("foreign", False)
+                    await problem_response(problem_of(error), headers, public=foreign)(scope, receive, send)
                     return
                 caller = None
             scope.setdefault("state", {})["caller"] = caller
@@ -76,14 +74,21 @@ class AuthMiddleware:
 
     async def _caller(self, scope: Scope, sent: Credentials) -> Caller:
         local = not self._service.needs_key and not _is_proxied(scope) and sent.key in ("", _LOCAL_KEY)
-        if local and not sent.session:
-            return LOCAL_CALLER
-        try:
-            return await run_in_threadpool(self._callers().admit, sent._replace(key="") if local else sent)
-        except Unauthorized:
-            if local:  # whoever leaves out the cookie is the local user, too
-                return LOCAL_CALLER
-            raise
+        permit = partial(self._permit, scope)
+        if not local or sent.session:
+            try:
+                return await run_in_threadpool(self._callers().admit, sent._replace(key="") if local else sent, permit)
+            except Unauthorized:
+                if not local:  # whoever leaves out the cookie is the local user, too
+                    raise
+        permit(LOCAL_CALLER)
+        return LOCAL_CALLER
+
+    def _permit(self, scope: Scope, caller: Caller) -> None:
+        """Raise Forbidden or TooManyQuestions. A refused request does not count for the key."""
+        _require_permitted(caller, scope)
+        if caller.asks:
+            self._rate.count(caller.key, scope["client"][0] if scope.get("client") else "")
 
 
 def _require_permitted(caller: Caller, scope: Scope) -> None:

@@ -16,7 +16,7 @@ from multi_agent.library import Library
 from multi_agent.llm.models import Models, build_llm
 from multi_agent.llm.wrappers.requests import MakeLocks
 from multi_agent.llm.wrappers.usage import Pace
-from multi_agent.memory.memories import Memories
+from multi_agent.memory.memories import NO_MEMORY, Memories
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.model import LLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -91,17 +91,25 @@ class PanelFactory:
         """Build the model of the planner. It belongs to the event loop that first uses it. Raises UnknownModel."""
         return self.models().get(self.settings.research.agent_models.get("Planner", ""))
 
-    def orchestrator(self, library: Library, models: Models | None = None, key: str = "") -> Orchestrator:
-        """Build an orchestrator for a library. It uses the memories of the API key ``key``."""
+    def orchestrator(
+        self, library: Library, models: Models | None = None, key: str = "", *, public: bool = False
+    ) -> Orchestrator:
+        """Build an orchestrator for a library. It uses the memories of the API key ``key``.
+
+        A ``public`` one neither reads nor stores memories and plans, because anybody may ask it anything.
+        """
+        research = self.settings.research
+        if public:
+            research = research.model_copy(update={"plan_examples": 0, "remember_plans": False})
         return Orchestrator(
             models or self.models(),
             library,
             self.catalog.registry(),
             self.trace,
             self.plans,
-            self.settings.research,
+            research,
             self.tools,
-            self.memories.for_key(key),
+            NO_MEMORY if public else self.memories.for_key(key),
             self.listeners,
         )
 

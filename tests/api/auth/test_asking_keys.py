@@ -17,7 +17,11 @@ from api.auth.keys import KeyRequest
 from api.auth.permissions import Right
 from api.auth.users import Group, NewUser
 from api.bootstrap import Candor
+from api.services.research.research import PanelFactory
+from multi_agent.memory.memories import NO_MEMORY
+from multi_agent.orchestrator.orchestrator import Orchestrator
 from support.service import QUESTION, REFUSED
+from vectorstore.errors import StoreUnavailable
 
 SITE, OTHER, GONE = "https://example.org", "https://example.com", "https://gone.example.org"
 LIMIT = 10
@@ -111,6 +115,46 @@ class TestAnswers:
             candor.panel.use(settings)
         [started, *_] = http.get(f"/v1/runs/{runs(http)[0]['run_id']}/events?follow=false").json()
         assert started["body"]["request"]["sources"] == ["documents"]
+
+    def test_its_runs_neither_read_nor_store_memories(
+        self, candor: Candor, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made: list[Orchestrator] = []
+        make = PanelFactory.orchestrator
+
+        def watched(*given: Any, **options: Any) -> Orchestrator:
+            made.append(make(*given, **options))
+            return made[-1]
+
+        monkeypatch.setattr(PanelFactory, "orchestrator", watched)
+        for key in (add_key(candor), candor.keys.add(KeyRequest(name="reader", rights={"papers": Right.READ})).secret):
+            assert ask(http, key).json()["status"] == "answered"
+        public, own = made[-3], made[-1]
+        assert (public.memory is NO_MEMORY, own.memory is NO_MEMORY) == (True, False)
+        assert (public.settings.plan_examples, public.settings.remember_plans) == (0, False)
+
+    def test_faults_of_the_service_have_no_details(
+        self, candor: Candor, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise StoreUnavailable("The Qdrant server at 10.0.0.7 does not answer.")
+
+        key = add_key(candor)
+        monkeypatch.setattr(type(candor.collections), "resolve_for", fail)
+        refused = ask(http, key)
+        assert (refused.status_code, refused.json()["detail"]) == (503, "No answer is possible now.")
+        assert "10.0.0.7" not in refused.text
+
+    def test_the_response_does_not_name_the_run(self, candor: Candor, http: httpx.Client) -> None:
+        assert "location" not in ask(http, add_key(candor)).headers
+
+    def test_refused_requests_do_not_count(self, candor: Candor, http: httpx.Client) -> None:
+        key = add_key(candor, SITE, limits={"requests_per_day": 1})
+        assert ask(http, key, OTHER).status_code == 403
+        headers = {"Authorization": f"Bearer {key}", "Origin": SITE}
+        assert http.get("/v1/me", headers=headers).status_code == 403
+        assert ask(http, key, SITE).status_code == 200
+        assert ask(http, key, SITE).status_code == 429
 
     def test_a_repeated_request_reads_the_answer_of_its_run(self, candor: Candor, http: httpx.Client) -> None:
         key = add_key(candor)

@@ -124,7 +124,7 @@ async def research(
     named = await asyncio.to_thread(collection_to_ask, candor.trace, request, body.collection, caller)
     collection = await asyncio.to_thread(candor.collections.resolve_for, caller, right, named)
     run_id = await parts.runs.start(request, collection, caller, idempotency_key, body.priority)
-    headers = {"Location": f"/v1/runs/{run_id}"}
+    headers = {} if caller.asks else {"Location": f"/v1/runs/{run_id}"}
     if not body.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
         return Response(accepted, status_code=202, headers=headers, media_type="application/json")
