@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from textwrap import shorten
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field
 
 from base.counts import count
 from base.models import FrozenModel
+from base.text import shorten
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepAgent, StepOutput
 from multi_agent.agents.extractor import gather_calls
 from multi_agent.errors import BudgetReached

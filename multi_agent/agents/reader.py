@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from textwrap import shorten
 from typing import ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from base.models import FrozenModel
+from base.text import shorten
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepAgent, StepOutput
 from multi_agent.grounding.asked import without_instruction
 from multi_agent.grounding.asking_back import UNCLEAR, CitedAskBack, ask_back, cited_names

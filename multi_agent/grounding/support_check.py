@@ -76,33 +76,30 @@ class SupportCheck:
         asked = [each for each in judged if _is_asked(each)]
         if not asked or not self._ask:
             return list(judged)
-        try:
-            verdicts = iter(await ask_model(asked, self._rules, self._question, self._llm))
-        except InvalidResponse:
-            verdicts = iter([_unjudged(each, "The check call gave no valid response.") for each in asked])
-        except PromptTooLong:
-            verdicts = iter([_unjudged(each, "The check call did not fit into the window.") for each in asked])
+        verdicts = iter(await self._ask_model(asked))
         return [next(verdicts) if _is_asked(each) else each for each in judged]
+
+    async def _ask_model(self, judged: Sequence[Judged]) -> list[Judged]:
+        """Return the claims with their verdicts. If they do not fit into one call, each half of them gets its own."""
+        try:
+            return await ask_model(judged, self._rules, self._question, self._llm)
+        except InvalidResponse:
+            return [_unjudged(each, "The check call gave no valid response.") for each in judged]
+        except PromptTooLong:
+            if len(judged) < 2:
+                return [_unjudged(each, "The check call did not fit into the window.") for each in judged]
+            middle = len(judged) // 2
+            return [*await self._ask_model(judged[:middle]), *await self._ask_model(judged[middle:])]
 
 
 async def ask_model(judged: Sequence[Judged], rules: SupportRules, question: str, llm: LLM) -> list[Judged]:
-    """Return the claims with the verdicts of rules and model, in order. Raises InvalidResponse and PromptTooLong.
-
-    If the claims do not fit into one call, each half of them gets its own.
-    """
+    """Return the claims with the verdicts of rules and model, in order. Raises InvalidResponse and PromptTooLong."""
     claims = [
         f"Claim {number}: {each.statement.text}\n{rules.describe_evidence(each.statement)}"
         for number, each in enumerate(judged, 1)
     ]
     messages = Prompt.shipped("claim_check").render(question=question, claims="\n\n".join(claims))
-    try:
-        verdicts = (await llm.complete(messages, ClaimCheck)).value.verdicts[: len(judged)]
-    except PromptTooLong:
-        if len(judged) < 2:
-            raise
-        middle = len(judged) // 2
-        halves = [await ask_model(half, rules, question, llm) for half in (judged[:middle], judged[middle:])]
-        return [each for half in halves for each in half]
+    verdicts = (await llm.complete(messages, ClaimCheck)).value.verdicts[: len(judged)]
     return [_decided(each, verdict) for each, verdict in zip_longest(judged, verdicts)]
 
 

@@ -16,7 +16,6 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from textwrap import shorten
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from pydantic import AwareDatetime, Field
 
 from base.database import METADATA, SqlStore
 from base.models import FrozenModel
+from base.text import shorten
 from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.similarity import SimilarityScale, similarity
 from multi_agent.storage.tables import SELECTION

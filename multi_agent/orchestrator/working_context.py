@@ -7,10 +7,10 @@ a run failed or could not begin.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import shorten
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from base.text import shorten
 from multi_agent.agent import StepOutput, texts_in
 from multi_agent.errors import LLMError, PlanError
 from multi_agent.model import LLM, Message

@@ -9,9 +9,9 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from textwrap import shorten
 
 from base.counts import count
+from base.text import shorten
 from base.tokens import estimate_tokens
 from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import OUTSIDE, show_words

@@ -1,8 +1,8 @@
 """Renders the messages of other agents for an agent's prompt."""
 
 from collections.abc import Sequence
-from textwrap import shorten
 
+from base.text import shorten
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.values.context import AgentMessage

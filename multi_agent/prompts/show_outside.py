@@ -6,8 +6,8 @@ or of evidence, a header line, a tag or a special token of a model. Quotes keep 
 
 import json
 import re
-from textwrap import shorten
 
+from base.text import shorten
 from multi_agent.values.sources import readable
 from vectorstore.models import Chunk, Origin, ToolOutput, WebPage
 

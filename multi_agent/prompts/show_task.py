@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import shorten
-
+from base.text import shorten
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.values.context import ResearchContext

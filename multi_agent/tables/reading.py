@@ -281,7 +281,8 @@ class _Check:
         evidence = {item.place: item for each in kept.values() for item in each.statement.evidence}
         weakest = next((each for each in kept.values() if not each.supported), next(iter(kept.values())))
         value = read_value(self.column, tuple(kept))
-        return _Checked(value, tuple(evidence.values()), weakest.checked, f"Left out: {lost}" if lost else "")
+        shown = f"{weakest.checked} {PICTURED}" if any(each.pictured for each in kept.values()) else weakest.checked
+        return _Checked(value, tuple(evidence.values()), shown, f"Left out: {lost}" if lost else "")
 
     def _judge(self, value: str, cited: tuple[Evidence, ...]) -> Judged:
         """Compare the value with its quotes, by rules alone."""

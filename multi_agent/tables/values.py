@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from textwrap import shorten
 from typing import Annotated, Any, Self
 
 from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 
 from base.models import FrozenModel
+from base.text import shorten
 from multi_agent.errors import TableError
 from multi_agent.library import CatalogueEntry
 from multi_agent.model import Usage

@@ -10,12 +10,12 @@ from datetime import date
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import PurePath
-from textwrap import shorten
 from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, JsonValue
 
 from base.models import FrozenModel
+from base.text import shorten
 from multi_agent.errors import AgentError, NoDocumentMatches
 from multi_agent.library import CatalogueEntry
 from multi_agent.settings.research import Budget, Source

@@ -4,9 +4,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import shorten
 
 from base.counts import count
+from base.text import shorten
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.model import LLM

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from multi_agent.grounding.claim_trial import try_claim_check
-from multi_agent.grounding.judged import Judged, Statement
+from multi_agent.grounding.claim_trial import _statement, _tests, try_claim_check
+from multi_agent.grounding.judged import Statement
 from multi_agent.grounding.support import SupportRules
-from multi_agent.grounding.support_check import ask_model
+from multi_agent.grounding.support_check import SupportCheck
 from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import verdicts
@@ -73,11 +73,18 @@ async def test_claims_that_do_not_fit_into_one_call_get_several(serve: Serve) ->
         asked.append(len(claims))
         return json.dumps(verdicts(*["stated"] * len(claims)))
 
+    async def publish(_: object) -> None:
+        pass
+
     settings = serve(check, context_window=2000, max_output_tokens=500)
-    judged = [Judged(Statement(f"Claim {at}. {'word ' * 300}", ()), None, "") for at in range(6)]
-    verdicts_given = await ask_model(judged, SupportRules("", (), ()), "", build_llm(settings))
-    assert [each.supported for each in verdicts_given] == [True] * 6
-    assert asked == [1, 2, 1, 2], "halves of halves"
+    evidence = _statement(0, _tests()[0].claims[0]).evidence
+    words = [*[300] * 5, 5000]
+    statements = [Statement(f"Item {at} is new. {'word ' * length}", evidence) for at, length in enumerate(words)]
+    rules, llm = SupportRules("", evidence, ()), build_llm(settings)
+    judged = await SupportCheck(rules, "", "Reader", llm, publish, ask=True).judge(statements)
+    assert [each.supported for each in judged] == [*[True] * 5, None]
+    assert "did not fit into the window" in judged[-1].reason
+    assert asked == [1, 2, 1, 1], "halves of halves"
 
 
 def test_an_unreachable_endpoint_stores_no_result(tmp_path: Path) -> None:
