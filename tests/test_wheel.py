@@ -32,7 +32,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("api", "base", "candor_client", "ingest", "multi_agent", "sample_docs", "vectorstore")
 NOT_PACKED = ("*.pyc", "__pycache__", "*.egg-info")
 STATUSES = ["answered", "answered", "insufficient"]  # of the questions of `candor demo`
-MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+MEDIA_TYPES = {
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
+    ".json": "application/json",
+}  # fmt: skip
 
 
 def files_of(*packages: str) -> set[str]:
