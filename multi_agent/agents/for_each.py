@@ -101,9 +101,7 @@ class _Row(NamedTuple):
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         return tuple(
-            item.model_copy(
-                update={"why": f"{self.name}, {cell.column}: {shorten(cell.text, _SHOWN, placeholder=' …')}"}
-            )
+            item.model_copy(update={"why": f"{self.name}, {cell.column}: {shorten(cell.text, _SHOWN)}"})
             for cell in self.cells
             for item in cell.evidence
         )

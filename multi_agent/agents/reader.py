@@ -98,7 +98,7 @@ class ReaderOutput(StepOutput):
             return super().why_empty
         return (
             "has no bare answer, as it takes a sentence: "
-            f"“{shorten(self._in_full, _SHOWN, placeholder=' …')}” Ask about each of them in a step of its own, or "
+            f"“{shorten(self._in_full, _SHOWN)}” Ask about each of them in a step of its own, or "
             "more narrowly."
         )
 

@@ -146,7 +146,7 @@ class Synthesizer(StepAgent):
             looked_for=context.looked_for,
             found=describe_read(context.chunks, context.computations),
         )
-        if left_out := describe_left_out(context, shown):
+        if left_out := describe_left_out(context, shown, longest):
             synthesis = synthesis.model_copy(update={"missing": (*synthesis.missing, left_out)})
         self._reasoning = describe_answer("", synthesis)
         return ContextUpdate(synthesis=synthesis)

@@ -330,7 +330,7 @@ class SupportRules:
     def _place(self, item: Evidence, header: str) -> str:
         """Return the location of a quote, the date of its document and the header of its table."""
         chunk = self._chunks.get(item.chunk_id)
-        header = " ".join(header.split())
+        header = show_words(" ".join(header.split()), item.origin)
         table = f"in a table that begins with {header}" if header and header not in item.quote else ""
         known = (self._location(item, show_location), show_date(chunk) if chunk else "", table)
         return ", ".join(filter(None, known))

@@ -1,9 +1,9 @@
-"""Judges all claims of an answer. Rules decide first. One model call judges what they leave open, and their mistakes.
+"""Judges all claims of an answer. Rules decide first. One model call judges open claims and checks the rules.
 
 The call compares each claim with its quotes and names the difference before the verdict. Of the claims that the rules
-leave open, a careful reader rejected 169 of 169 wrong ones and confirmed 138 of 140 right ones. He also rejected the 6
-wrong ones of 350 that the rules support. A weak model agrees with every claim that it is shown, so only models that
-pass the self-test of ``claim_trial.py`` are asked.
+leave open, a careful reader rejected 169 of 169 wrong ones and confirmed 138 of 140 right ones. Of the 6 wrong ones
+among 350 that the rules support, he contradicted 5. A weak model agrees with every claim that it is shown, so only
+models that pass the self-test of ``claim_trial.py`` are asked.
 
     judged = await SupportCheck(rules, question, agent, llm, publish, ask=True).judge(statements)
 """
@@ -95,7 +95,7 @@ class SupportCheck:
 async def ask_model(judged: Sequence[Judged], rules: SupportRules, question: str, llm: LLM) -> list[Judged]:
     """Return the claims with the verdicts of rules and model, in order. Raises InvalidResponse and PromptTooLong."""
     claims = [
-        f"Claim {number}: {each.statement.text}\n{rules.describe_evidence(each.statement)}"
+        f"Claim {number}: {' '.join(each.statement.text.split())}\n{rules.describe_evidence(each.statement)}"
         for number, each in enumerate(judged, 1)
     ]
     messages = Prompt.shipped("claim_check").render(question=question, claims="\n\n".join(claims))

@@ -157,7 +157,7 @@ class Memories(SqlStore):
 
     def add_tool_use(self, key: str, collection: str, use: ToolUse) -> None:
         """Store a tool use once per call and purpose. Delete the oldest ones of the collection beyond the limit."""
-        purpose = shorten(use.purpose, _LONGEST, placeholder=" …")
+        purpose = shorten(use.purpose, _LONGEST)
         identity = hashlib.sha256("\0".join((collection, use.call, purpose)).encode()).hexdigest()
         row = self._row(f"mem_{identity[:12]}", "tool_use", key, purpose)
         row |= {"session": use.run_id, "answer": use.call, "collection": collection}

@@ -58,10 +58,7 @@ def key_findings(context: ResearchContext) -> tuple[str, ...]:
     """Return answers to intermediate questions, computed results and quotes, up to the number that a prompt shows."""
     answers = [f"{each.question} → {in_short(each.synthesis)}" for each in context.findings]
     results = [f"{each.purpose}: {each.rows[0] if each.rows else 'nothing'}" for each in context.computations]
-    quotes = [
-        f"{item.name}: “{shorten(item.quote, _QUOTE_CHARACTERS, placeholder=' …')}” {item.why}"
-        for item in context.evidence
-    ]
+    quotes = [f"{item.name}: “{shorten(item.quote, _QUOTE_CHARACTERS)}” {item.why}" for item in context.evidence]
     found = [*answers, *results, *quotes]
     rest = [f"and {len(found) - _FINDINGS_SHOWN} more"] if len(found) > _FINDINGS_SHOWN else []
     return (*found[:_FINDINGS_SHOWN], *rest)
@@ -76,7 +73,7 @@ def _show_output(step: Step, output: StepOutput) -> str:
 
 def _quoted(value: object) -> str:
     text = "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    return f"“{shorten(text, _QUOTE_CHARACTERS, placeholder=' …')}”"
+    return f"“{shorten(text, _QUOTE_CHARACTERS)}”"
 
 
 def _show(attempt: Attempt) -> str:
@@ -87,7 +84,7 @@ def _show(attempt: Attempt) -> str:
     )
     failures = [f"Step {each.step!r} ({', '.join(each.agents)}) failed: {each.error}" for each in attempt.failed]
     lacks = [f"Missing: {item}" for item in attempt.missing]
-    verdict = [f"Judged: {shorten(attempt.verdict, _VERDICT_CHARACTERS, placeholder=' …')}"] if attempt.verdict else []
+    verdict = [f"Judged: {shorten(attempt.verdict, _VERDICT_CHARACTERS)}"] if attempt.verdict else []
     return f"Attempt {attempt.number}:\n{steps}\n" + "\n".join([*failures, *lacks, *verdict])
 
 

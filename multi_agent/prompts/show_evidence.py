@@ -61,12 +61,13 @@ def _halve(shown: Sequence[Evidence]) -> tuple[Evidence, ...]:
     return tuple(sorted(kept, key=lambda item: item.number))
 
 
-def describe_left_out(context: ResearchContext, shown: Sequence[Evidence]) -> str:
-    """Return how many quotes did not fit into the prompt, or an empty text. Computations stand for rows of records."""
+def describe_left_out(context: ResearchContext, shown: Sequence[Evidence], longest: int) -> str:
+    """Return what of the quotes did not fit into the prompt, or an empty text. Computations stand for their rows."""
     left_out = 0 if context.computations else len(context.evidence) - len(shown)
-    if not left_out:
-        return ""
-    return f"{count(left_out, 'quote')} of {len(context.evidence)} did not fit into the model's context window."
+    cut = sum(len(item.quote) > longest for item in shown)
+    parts = [f"{count(left_out, 'quote')} of {len(context.evidence)}"] if left_out else []
+    parts += [f"what {count(cut, 'quote')} say after {longest} characters"] if cut else []
+    return f"Did not fit into the model's context window: {'; '.join(parts)}." if parts else ""
 
 
 def show_evidence(context: ResearchContext, shown: Sequence[Evidence], longest: int = _WHOLE) -> str:
@@ -87,13 +88,13 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence], longest: 
         if (columns := _columns(chunk)) and columns != table:
             lines.append(f"(The next rows are of a table that begins with {columns})")
         table = columns
-        cut = item.model_copy(update={"quote": shorten(item.quote, longest, placeholder=" …")})
+        cut = item.model_copy(update={"quote": shorten(item.quote, longest)})
         lines.append(_show_quote(cut if len(item.quote) > longest else item, chunk, dates.pop(chunk.document_id, "")))
     if any(item.origin for item in shown):
         lines.append(f"(Quotes of web pages and results of tools are {OUTSIDE.replace(' it', ' them')}.)")
-    if left_out := describe_left_out(context, shown):
+    if left_out := describe_left_out(context, shown, longest):
         lines.append(f"({left_out})")
-    elif hidden := len(context.evidence) - len(shown):
+    if context.computations and (hidden := len(context.evidence) - len(shown)):
         lines.append(f"({hidden} more rows went into the records and are not shown; computations stand for them.)")
     return "\n".join(lines)
 

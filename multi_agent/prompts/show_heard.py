@@ -19,4 +19,4 @@ def show_heard(messages: Sequence[AgentMessage]) -> str:
 
 
 def _show(message: AgentMessage) -> str:
-    return f"{message.sender} (step {message.step}): {shorten(message.content, _CHARACTERS, placeholder=' …')}"
+    return f"{message.sender} (step {message.step}): {shorten(message.content, _CHARACTERS)}"

@@ -32,7 +32,7 @@ def show_origin(origin: WebPage | ToolOutput, title: str = "") -> str:
     """Return the origin of a passage in one line."""
     if isinstance(origin, ToolOutput):
         arguments = json.dumps(origin.arguments, ensure_ascii=False) if origin.arguments else ""
-        return f"result of {origin.tool} {shorten(defuse(arguments), _ARGUMENTS_SHOWN, placeholder=' …')}".rstrip()
+        return f"result of {origin.tool} {shorten(defuse(arguments), _ARGUMENTS_SHOWN)}".rstrip()
     return f"web page {defuse(origin.url)}" + (f" ({defuse(title)})" if title else "")
 
 

@@ -30,7 +30,7 @@ def show_said(context: ResearchContext) -> str:
     """Return what was said before a follow-up question; empty for any other question."""
     if not (said := context.follows):
         return ""
-    answer = shorten(said.before.answer, _SHOWN, placeholder=" …")
+    answer = shorten(said.before.answer, _SHOWN)
     added = f" Words added: {', '.join(said.added)}." if said.added else ""
     return Prompt.part("said_before", question=said.before.question, answer=answer, asked=said.asked, added=added)
 

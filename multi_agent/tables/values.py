@@ -144,7 +144,7 @@ class Cell(FrozenModel):
     def quotes(self) -> list[str]:
         """The quotes with their pages, for people. Long ones are cut."""
         return [
-            (f"p. {item.pages[0]}: " if item.pages else "") + shorten(item.quote, _SHOWN_QUOTE, placeholder=" …")
+            (f"p. {item.pages[0]}: " if item.pages else "") + shorten(item.quote, _SHOWN_QUOTE)
             for item in self.evidence
         ]
 

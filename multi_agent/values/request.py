@@ -39,9 +39,7 @@ class Exchange(FrozenModel):
     @classmethod
     def in_short(cls, question: str, answer: str) -> Self:
         """Return the exchange with both texts shortened at a word. Nearly all answers fit uncut."""
-        return cls(
-            question=shorten(question, _QUESTION, placeholder=" …"), answer=shorten(answer, _ANSWER, placeholder=" …")
-        )
+        return cls(question=shorten(question, _QUESTION), answer=shorten(answer, _ANSWER))
 
 
 class ToolUse(FrozenModel):

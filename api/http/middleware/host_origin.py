@@ -78,7 +78,7 @@ class HostOriginCheck:
             if origin not in await run_in_threadpool(self._origins):
                 return refusal
         except (HomeError, SQLAlchemyError) as error:
-            return problem_response(problem_of(error))
+            return problem_response(problem_of(error), public=True)
         scope.setdefault("state", {})["foreign"] = True
         return CORSMiddleware(self._app, [origin], ["POST"], _SENT_HEADERS, expose_headers=["Retry-After"])
 

@@ -139,7 +139,7 @@ def _connected(upright: Sequence[Rule], level: Sequence[Rule]) -> dict[Rule, int
 
 
 def _shapes(page: PdfPage) -> Iterator[Bounds]:
-    """Yield the bounds of the rectangles and straight lines of a page, also of those that one path or a form joins."""
+    """Yield the bounds of all rectangles and straight lines of a page, including those inside a path or a form."""
     budget = [_MAX_SHAPES]
     for each, kind, bounds in page_objects(page, _MAX_SHAPES):
         if kind == pdfium.FPDF_PAGEOBJ_FORM:

@@ -108,7 +108,7 @@ def _own_fields(catalogue: Sequence[CatalogueEntry]) -> list[str]:
 
 
 def _show_field(name: str, values: Counter[str]) -> str:
-    some = ", ".join(shorten(defuse(value), _LONGEST, placeholder=" …") for value, _ in values.most_common(_VALUES))
+    some = ", ".join(shorten(defuse(value), _LONGEST) for value, _ in values.most_common(_VALUES))
     quoted = name.replace("'", "''")
     return f"metadata['{quoted}'] ({some})"
 
@@ -127,7 +127,7 @@ def _describe(entry: CatalogueEntry, asked_in: str, passages: Mapping[str, Chunk
     facts = ", ".join([*entry.facts, *language])
     size = f", {entry.chunks} passages" if entry.chunks > 1 else ""
     passage = passages.get(entry.id) if _is_untitled(entry) else None
-    begins = f", with “{shorten(passage.text, _BEGINNING, placeholder=' …')}”" if passage else ""
+    begins = f", with “{shorten(passage.text, _BEGINNING)}”" if passage else ""
     return f"- {titled(entry.name, entry.title)}{f': {facts}' if facts else ''}{size}{begins}"
 
 

@@ -174,20 +174,21 @@ async def test_quotes_that_do_not_fit_into_the_window_are_cut(serve: Serve) -> N
     bench, prompt = await write_long(serve, characters=700, window=5000)
     assert all(f"\n[{number}] " in prompt for number in range(1, 25))
     assert " …" in prompt
-    assert (answer_of(bench).claims[0].stands, answer_of(bench).missing) == (True, ())
+    cut = "Did not fit into the model's context window: what 24 quotes say after 300 characters."
+    assert (answer_of(bench).claims[0].stands, answer_of(bench).missing) == (True, (cut,))
 
 
 async def test_quotes_that_do_not_even_fit_when_cut_are_left_out_of_all_documents(serve: Serve) -> None:
     bench, prompt = await write_long(serve, characters=700, window=2900)
     shown = [number for number in range(1, 25) if f"\n[{number}] " in prompt]
     assert shown == [*range(1, 9), *range(21, 25)], "half of the quotes, the first ones of each document"
-    left_out = "12 quotes of 24 did not fit into the model's context window."
+    left_out = "Did not fit into the model's context window: 12 quotes of 24; what 12 quotes say after 150 characters."
     assert f"({left_out})" in prompt
     assert (answer_of(bench).claims[0].stands, answer_of(bench).missing) == (True, (left_out,))
 
 
 async def write_long(serve: Serve, characters: int, window: int) -> tuple[Bench, str]:
-    """Write an answer from 24 long quotes of two documents. Return the prompt, too."""
+    """Write an answer from 24 long quotes of two documents. Return the bench and the prompt."""
     far = "far away " * (characters // 9)
     rows: list[Values] = [{"country": f"Land {number} {far}", "units": number} for number in range(1, 25)]
     context = table_context(UNITS, {"a.csv": rows[:20], "b.csv": rows[20:]}).model_copy(update={"records": ()})

@@ -133,7 +133,7 @@ def _frames_below(lines: Sequence[Line], start: int, end: int) -> int | None:
 
 
 def _own_heads(grid: Grid, lines: Sequence[Line], first: int) -> int:
-    """Return the number of header rows in the frames. A row with a number is none if heads are above the frames."""
+    """Return the number of header rows in the frames. If heads are above the frames, a row with a number is data."""
     if is_figure(grid.rows[0][0]) and _heads_above(grid, lines, first) < grid.start:
         return 0
     heights = (height for height in (grid.header_rows, 1) if all(map(is_header, grid.rows[:height])))
