@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from base.counts import count
@@ -19,6 +19,7 @@ from vectorstore.models import Chunk
 from vectorstore.text.languages import detect_query, detect_surely, name_languages
 
 _BEGINNING = 80  # characters of a passage
+_BEST = 3  # passages for the question: documents that have none of them, and that it does not name, are not meant
 _FEW = 0.1  # share of documents: a language below it is not named, because tables may be detected wrongly
 _FIELDS, _VALUES, _LONGEST = 20, 4, 40  # fields of the documents, values of one, characters of a name or value
 
@@ -50,6 +51,17 @@ class DocumentList:
         folded = _folded(written)
         meant = {entry.name for entry in self._catalogue if folded in map(_folded, _spellings(entry))}
         return meant.pop() if len(meant) == 1 else None
+
+    async def are_meant(self, names: Collection[str]) -> bool:
+        """Return whether the question names one of the documents, or one has a best passage for it. Raises StoreError.
+
+        Small models name any document that sounds like the question, although it has to be searched everywhere.
+        """
+        asked, chosen = _folded(self._question), [entry for entry in self._catalogue if entry.name in names]
+        if any(_folded(each) in asked for entry in chosen for each in _spellings(entry)):
+            return True
+        best = await asyncio.to_thread(_best_passages, self._library, self._question, _BEST)
+        return any(entry.id in best for entry in chosen)
 
 
 @dataclass(frozen=True)

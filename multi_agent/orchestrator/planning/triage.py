@@ -193,16 +193,20 @@ class Triage(PlanningCalls):
         return "\n".join(rules)
 
     async def _known(self, written: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of existing documents. Drop unknown names. Without names, all documents are searched."""
+        """Return the names of existing documents that the question means. Without names, all documents are searched."""
         found = {name: self.documents.find(name) for name in written}
         repairs = [
             f"document {name!r} read as {known!r}" if known else f"dropped {name!r}, which is no document"
             for name, known in found.items()
             if known != name
         ]
+        names = tuple(dict.fromkeys(filter(None, found.values())))
+        if names and not await self.documents.are_meant(names):
+            repairs.append(f"dropped {', '.join(names)}: not named in the question, whose best passages are in other documents")
+            names = ()
         if repairs:
             await self.publish(ResponseRepaired(caller="Triage", repairs=tuple(repairs)))
-        return tuple(dict.fromkeys(filter(None, found.values())))
+        return names
 
 
 def triage_of(trace: Trace, request: Request) -> dict[str, Any] | None:
