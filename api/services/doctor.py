@@ -24,6 +24,7 @@ from base.models import FrozenModel
 from ingest.errors import IngestError
 from ingest.ledger.ledger import DAMAGED
 from multi_agent.llm.probe import Check, check, check_offered
+from multi_agent.llm.endpoints.memory import CLAIM_CHECKS, EndpointMemory, Finding
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from vectorstore.embedding.embedder import Embedder
@@ -39,6 +40,11 @@ _RESTORE = "`candor ingest --retry-failed --collection {name}` repairs it."
 _PAGE = "The annual report of the company describes its sales, costs and staff in every region. " * 35
 """3,000 characters."""
 _MEASURED = 8  # passages
+_CLAIM_HINTS: dict[Finding | None, str] = {
+    None: "`candor doctor`, or “Try it” under Settings → Models, tests once whether the model can check the claims "
+    "that rules cannot decide.",
+    False: "The model failed the test of `candor doctor`, so claims that rules cannot decide stay not checked.",
+}
 _UNKNOWN = " Passages of documents that the database never listed remain. To delete them, drop the collection."
 
 
@@ -73,6 +79,14 @@ class Doctor:
     embedder: Callable[[], Embedder]
     collections: Callable[[], Collections]
     bin: Callable[[], Bin]
+
+    @property
+    def claim_hint(self) -> str:
+        """Why the default model checks no claims, and what to do; empty if it does, or if the settings decide it."""
+        if self.settings.research.check_claims != "auto":
+            return ""
+        memory = EndpointMemory(self.settings.llm, self.settings.home / "endpoints", CLAIM_CHECKS)
+        return _CLAIM_HINTS.get(memory.recall(), "")
 
     def diagnose(self, jobs: Iterable[Check] = ()) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
+from multi_agent.llm.endpoints.memory import CLAIM_CHECKS, EndpointMemory
 from support.viewer import COLD, QUESTION, OpenPage, Site, answered, ask, violations
 
 
@@ -56,3 +57,23 @@ def test_the_state_is_checked_again_before_the_next_question(
     monkeypatch.undo()
     answered(page)
     expect(page.locator("#model")).to_have_class("is-done")
+
+
+def test_an_answer_says_once_why_its_claims_were_not_checked(open_page: OpenPage, site: Site) -> None:
+    settings = site.candor.settings
+    tested = EndpointMemory(settings.llm, settings.home / "endpoints", CLAIM_CHECKS)
+    page = open_page()
+    answered(page)
+    hint = page.locator(".answer .claims + .note")
+    expect(hint).to_contain_text("“Try it” under Settings → Models, tests once whether the model can check the claims")
+    assert violations(page) == []
+    tested.keep(False)
+    page.reload()
+    expect(hint).to_contain_text("The model failed the test of `candor doctor`")
+    german = open_page(page.url.partition("#/")[2], locale="de")
+    expect(german.locator(".answer .claims + .note")).to_contain_text("hat den Test von `candor doctor` nicht")
+    tested.keep(True)
+    page.reload()
+    expect(page.get_by_role("region", name="Answer", exact=True)).to_contain_text("not checked")
+    page.wait_for_load_state("networkidle")
+    expect(hint).to_be_empty()

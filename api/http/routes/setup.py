@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import Body, Path, Response
+from pydantic import Field
 
 from api.http.deps import CandorDep, CurrentCaller, Owner, PartsDep
 from api.http.errors import problem_responses
@@ -43,6 +44,7 @@ class ModelState(FrozenModel):
 
     model: str
     reachable: bool
+    claim_hint: str = Field(description="why it checks no claims, and what to do; empty if it does")
     checks: tuple[Check, ...]
 
 
@@ -52,7 +54,8 @@ async def model(candor: CandorDep, caller: CurrentCaller) -> ModelState:
     await asyncio.to_thread(candor.refresh)
     checks = await candor.doctor.check_model()
     shown = checks if caller.is_admin else ()
-    return ModelState(model=candor.settings.llm.model, reachable=all(check.ok for check in checks), checks=shown)
+    reachable, hint = all(check.ok for check in checks), candor.doctor.claim_hint
+    return ModelState(model=candor.settings.llm.model, reachable=reachable, claim_hint=hint, checks=shown)
 
 
 @router.get("/models", responses=problem_responses(503))

@@ -13,6 +13,8 @@ export const SENTENCES = [
   "No quote states one of its clauses.", "The rules cannot read it.", "It names no evidence.",
   "It says nothing beyond the question.", "It only says what the model told the tool.",
   "It is what the model concludes from its quotes.",
+  "`candor doctor`, or “Try it” under Settings → Models, tests once whether the model can check the claims that rules cannot decide.",
+  "The model failed the test of `candor doctor`, so claims that rules cannot decide stay not checked.",
   "The document has no text.", "No passage tells about it.", "Not stated.", "{reason} ({part} of {count} passages were read.)",
   "The model's answer was not kept: {reason}",
   "Its quotes have this figure. Whether it is the one that is asked for was not checked.",

@@ -14,7 +14,7 @@ import {closePanel, hasRoom, panel} from "../parts/panel.js";
 import {owner} from "../lib/session.js";
 import {setupCard} from "../parts/setup.js";
 import {head} from "../parts/run/head.js";
-import {choose, Thread} from "../parts/thread.js";
+import {Thread} from "../parts/thread.js";
 import {whyFold} from "../parts/run/why.js";
 import {waiting} from "../parts/run/waiting.js";
 import {eventLine, plural, shorten} from "../lib/format.js";
@@ -109,7 +109,7 @@ class AskView {
       if (live.answer && shown !== live.answer) {
         const first = !shown; // the answer may arrive twice, and the person may have closed its quote
         shown = live.answer;
-        replace(answer, answerView(live.answer, live.collection, addressOf(runId), (candidate) => choose(live, candidate)), whyFold(live));
+        replace(answer, answerView(live, addressOf(runId)), whyFold(live));
         if (first && number) this.openNumber(Number(number));
         else if (first) this.openFirst();
       }

@@ -20,7 +20,7 @@ import {planSaver} from "../parts/run/save-plan.js";
 import {confirmButton, TO_BIN, tryAction} from "../parts/forms.js";
 import {may, owner} from "../lib/session.js";
 import {eventView, stepView, vote} from "../parts/run/step.js";
-import {choose, Thread} from "../parts/thread.js";
+import {Thread} from "../parts/thread.js";
 import {namePassages} from "../parts/tables.js";
 import {timeline} from "../parts/run/timeline.js";
 import {whyFold} from "../parts/run/why.js";
@@ -104,7 +104,7 @@ class RunView {
     this.thread.update(live);
     if (live.answer && this.answered !== live.answer) {
       this.answered = live.answer;
-      this.answer.replaceChildren(answerView(live.answer, live.collection, this.base, (candidate) => choose(live, candidate)), whyFold(live));
+      this.answer.replaceChildren(answerView(live, this.base), whyFold(live));
       this.drawQuote();
     }
     replace(this.plans, this.attempts());

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
+from multi_agent.llm.endpoints.memory import CLAIM_CHECKS, EndpointMemory
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import CHECK, READING, Panel, role_of, synthesis, verdicts
 from support.replies import Reply, Request
 
-HINT = "`candor doctor` tests once whether the model can check"
+HINT = "tests once whether the model can check"
+FAILED = "The model failed the test of `candor doctor`"
 
 
 def test_after_doctor_the_model_decides_what_rules_leave_open(
@@ -36,7 +39,7 @@ def test_after_doctor_the_model_decides_what_rules_leave_open(
         known = not request.schema or role_of(request) in roles or role_of(request) == "Triage"
         return panel(request) if known else "{}"
 
-    use_model(serve(model))
+    use_model(served := serve(model))
     run("ingest", folder)
     question = ("ask", "Does the pump work in a hard frost?", "--mode", "fast", "--json")
     before = run(*question).json
@@ -50,3 +53,5 @@ def test_after_doctor_the_model_decides_what_rules_leave_open(
     assert len(checked) == tried + 1
     assert [each["checked"] for each in after["claims"]] == ["Confirmed by a check call"]
     assert HINT not in run(*question[:-1]).err
+    EndpointMemory(served, Path(os.environ["CANDOR_HOME"]) / "endpoints", CLAIM_CHECKS).keep(False)
+    assert FAILED in run(*question[:-1]).err

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,10 +18,6 @@ from api.cli.common import (
     selection,
 )
 from api.cli.filters import make_filter
-
-if TYPE_CHECKING:
-    from api.bootstrap import Candor
-    from multi_agent.values.answer import Answer
 
 app = command()
 
@@ -155,7 +151,8 @@ def ask(
     sandbox = candor.tools.sandbox(answer.run_id)
     names = ", ".join(sandbox.names())
     written = f"Files written by the run, in {sandbox.root}: {names}" if names else ""
-    note = "\n".join(filter(None, (written, "" if cli.model else _untested(candor, answer))))
+    unchecked = not cli.model and any(each.stands and not each.supported for each in answer.claims)
+    note = "\n".join(filter(None, (written, candor.doctor.claim_hint if unchecked else "")))
     show_and_end(cli, answer, note=note, verbose=verbose, quiet=quiet)
 
 

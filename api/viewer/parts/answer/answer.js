@@ -1,5 +1,6 @@
 /* An answer with its claims; each mark opens the evidence of its claim. */
 
+import * as api from "../../lib/api.js";
 import {loadEvidence} from "./contexts.js";
 import {fold, h} from "../../lib/dom.js";
 import {choices} from "./choices.js";
@@ -9,6 +10,7 @@ import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
 import {ratingView} from "./rating.js";
 import {vote} from "../run/step.js";
+import {choose} from "../thread.js";
 import {table} from "../tables.js";
 import {GIVEN, isGiven} from "./given.js";
 import {executionSummary} from "./summary.js";
@@ -19,11 +21,9 @@ import {n, said, t, term} from "../../lib/i18n.js";
 const MOST_SHOWN = 600; // characters of a reason, which end with what to do, that are not folded
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
-/**
- * The answer of a finished run with any status. `base` is the address of its page. An open quote appends its number.
- * `choose` asks the question of a candidate of a run that asked back.
- */
-export function answerView(answer, collection, base, choose) {
+/** The answer of a finished run with any status. `base` is the address of its page. An open quote appends its number. */
+export function answerView(live, base) {
+  const {answer, collection} = live;
   const asked = answer.clarification;
   const complete = ["answered", "partial"].includes(answer.status);
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
@@ -33,8 +33,9 @@ export function answerView(answer, collection, base, choose) {
       answer.mode && h("span", {}, t("mode {mode}", {mode: term(answer.mode)}))),
     answer.short && h("p", {class: "short"}, answer.short),
     answer.nearest && h("p", {class: "nearest"}, t("Closest: {answer}", {answer: answer.nearest.answer})),
-    asked ? choices(asked, choose, (at) => opener(answer, answer.claims[at].evidence[0], collection, base)())
+    asked ? choices(asked, (candidate) => choose(live, candidate), (at) => opener(answer, answer.claims[at].evidence[0], collection, base)())
       : claims(answer, layoutOf(answer), collection, base),
+    answer.claims.some((claim) => claim.stands && !claim.supported) && claimHint(live),
     answer.parts?.length > 0 && h("div", {class: "lacking"}, listed(partsHeading(answer), answer.parts.map(({part, verdict}) => `${part}: ${term(verdict)}`))),
     !asked && (complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer)),
     answer.contradictions?.length > 0 && h("section", {"aria-label": t("Other values")}, h("h3", {}, t("Other values in what was read")), h("ul", {}, answer.contradictions.map((sides) => h("li", {}, sides.join(` – ${t("but:")} `))))),
@@ -49,6 +50,13 @@ export function answerView(answer, collection, base, choose) {
     executionSummary(answer),
     (complete || answer.status === "insufficient") && ratingView(answer.run_id),
     answer.status !== "failed" && exportMenu(answer, collection));
+}
+
+/** Why claims were not checked, and what to do, if the run had the model that the service uses now. */
+function claimHint({summary}) {
+  const note = h("p", {class: "note"});
+  api.modelState().then(({model, claim_hint: hint}) => { note.textContent = model === summary.model ? said(hint) : ""; }, () => {}); // the header shows the error
+  return note;
 }
 
 /** An answer that is still being written: its finished claims, each already verified against its quotes. */
