@@ -179,11 +179,11 @@ def _copy(source: IO[bytes], target: IO[bytes] | None = None) -> str:
 
 @contextmanager
 def _disk_errors(path: Path) -> Iterator[None]:
-    """Translate OSError to HomeError."""
+    """Translate OSError, and that of SQLite, to HomeError."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or error
+    except (OSError, sqlite3.OperationalError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise HomeError(
             f"Cannot write {str(path)!r}: {reason}. Check the folder, its permissions and space."
         ) from error

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import sqlite3
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -25,6 +27,7 @@ from support.service import QUESTION, ServiceProcess
 from support.waiting import until
 
 MANIFEST = "backup.json"
+FULL = "database or disk is full"
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +100,22 @@ def test_ingests_wait_for_a_backup(service: ServiceProcess, tmp_path: Path) -> N
     with ingest_lock(candor.engine, "papers"), pytest.raises(Exception, match="is being changed by process"):
         back_up_home(service.home, tmp_path / "candor.zip")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, FULL), sqlite3.OperationalError(FULL)])
+def test_a_full_disk_is_an_error_that_leaves_no_file(
+    ingested: None, run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def fail(home: Path, copies: Path) -> None:
+        (copies / "candor.db").write_bytes(b"half")
+        raise fault
+
+    monkeypatch.setattr("api.services.move.backup._copy_databases", fail)
+    (folder := tmp_path / "backups").mkdir()
+    failed = run("backup", folder / "new.zip", "--json")
+    assert failed.code == 1
+    assert f"new.zip': {FULL}. Check the folder, its permissions and space." in failed.json["error"]["message"]
+    assert list(folder.iterdir()) == []
 
 
 def test_the_archive_is_consistent_while_runs_are_written(
