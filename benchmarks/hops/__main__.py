@@ -32,7 +32,8 @@ SEARCH = ("QdrantCollection.search", "RemoteCollection.search")
 MODEL = ("OpenAICompatible.send_as", "JobQueue.enqueue")
 WRITE = ("EdgeCollection.upsert", "RemoteCollection.upsert")
 LOOPS = {
-    *("api/cli/__main__.py:<module>", "api/cli/main.py:main", "api/cli/commands/serve.py:serve"),
+    *("api/cli/__main__.py:<module>", "api/cli/__main__.py:main", "api/cli/main.py:main"),
+    "api/cli/commands/serve.py:serve",
     *("api/http/server.py:serve", "base/process.py:run", "api/jobs/assembly.py:serve"),
 }
 """The functions that wait for requests. A request does not pass them."""

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from support.panel import Panel
 from support.qdrant import memory_store
 from support.waiting import LIMIT_S
 
+ROOT = Path(__file__).parents[3]
 QUESTION = "Down to which temperature does the Borea 12 work?"
 
 
@@ -261,6 +263,17 @@ def test_ctrl_c_while_the_commands_are_imported_ends_with_130(run: Callable, mon
 
     monkeypatch.setattr("api.cli.main._command", interrupted)
     assert run("runs").code == 130
+
+
+@pytest.mark.parametrize("entry", ["module", "script"])
+def test_ctrl_c_before_the_first_import_ends_with_130(tmp_path: Path, entry: str) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    script = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["candor"]
+    module, _, function = script.partition(":")
+    start = ["-m", "api.cli"] if entry == "module" else ["-c", f"from {module} import {function}; {function}()"]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+    done = subprocess.run([sys.executable, "-P", *start, "runs"], env=variables, capture_output=True, timeout=LIMIT_S)
+    assert (done.returncode, done.stderr) == (130, b"")
 
 
 @pytest.mark.parametrize(
