@@ -211,9 +211,9 @@ class Candor:
     @part
     def reranker(self) -> Reranker | None:
         """The model that reranks found passages. None unless the settings name one."""
-        from vectorstore.reranking import make_reranker
+        from api.services.documents.rerankers import load_reranker
 
-        return make_reranker(self.settings.research.rerank)
+        return load_reranker(self.settings, self.make_request_locks)
 
     @part
     def ledger(self) -> Ledger:

@@ -252,7 +252,7 @@ class OpenTelemetry(NamedTuple):
 class ModelChoice(FrozenModel):
     """A model that somebody has chosen. Fields that are not set keep the values of the settings."""
 
-    provider: Literal["ollama", "openai", "local", "none", "endpoint"] | None = Field(
+    provider: Literal["ollama", "openai", "local", "none", "endpoint", "llm"] | None = Field(
         default=None, description="as in the settings of the model"
     )
     base_url: HttpUrl | None = Field(default=None, description="address of the endpoint")

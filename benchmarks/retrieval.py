@@ -1,9 +1,11 @@
 """Measure retrieval over sets in BEIR format, through Candor's ingest and search: one line per set and mode.
 
     python -m benchmarks.retrieval --data DATA/retrieval --sets scifact --modes meaning words hybrid
+    CANDOR_RESEARCH__RERANK__PROVIDER=llm python -m benchmarks.retrieval --data DATA/retrieval --rerank --queries 20
 
 Each passage of a set becomes a Markdown file with its title as heading. It is ingested like a user's file and ranked by
-its best chunk. ir-measures computes the metrics. benchmarks/README.md has published figures.
+its best chunk. ir-measures computes the metrics. benchmarks/README.md has published figures. With ``--home``, queries
+that were reranked before are not asked again.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import groupby, islice, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +26,8 @@ import ir_measures
 from ir_measures import R, Success, nDCG
 from sqlalchemy import create_engine
 
+from api.services.documents.rerankers import load_reranker
+from api.settings import load_settings
 from base.database import METADATA
 from ingest.chunking.chunker import Chunker
 from ingest.ledger.ledger import Ledger
@@ -35,11 +39,12 @@ from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec, SearchMode
 from vectorstore.ranking import DEPTH
+from vectorstore.reranking import Reranker
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Collection
 
-MEASURES = [nDCG @ 10, Success @ 10, R @ 10]
+MEASURES = [nDCG @ 10, Success @ 10, R @ 10, R @ 5]
 WHERE = """A set is a folder with corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels/test.tsv, as BEIR
 publishes them: SciFact is https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/scifact.zip; the
 other BEIR sets are in the same folder."""
@@ -70,7 +75,9 @@ def main() -> None:
     embedder = make_embedder(settings)
     for name in arguments.sets or sorted(folder.parent.name for folder in arguments.data.glob("*/corpus.jsonl")):
         with home_folder(arguments.home) as home:
-            _measure(arguments.data / name, home / name, embedder, [SearchMode(mode) for mode in arguments.modes])
+            reranker = load_reranker(load_settings(home)) if arguments.rerank else None
+            modes = [SearchMode(mode) for mode in arguments.modes]
+            _measure(arguments.data / name, home / name, embedder, modes, arguments.queries, reranker)
 
 
 def _arguments() -> argparse.Namespace:
@@ -78,6 +85,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder of the sets")
     parser.add_argument("--sets", nargs="*", help="names of the sets; default: all in the folder")
     parser.add_argument("--modes", nargs="*", default=[str(mode) for mode in SearchMode], choices=list(SearchMode))
+    parser.add_argument("--rerank", action="store_true", help="also with the reranker of the settings")
+    parser.add_argument("--queries", type=int, help="number of queries, the first ones of the set; default: all")
     parser.add_argument("--model", default=EmbeddingSettings().model, help="embedding model")
     parser.add_argument("--precision", default=EmbeddingSettings().precision, help="as in the settings")
     parser.add_argument("--home", type=Path, help="keep the ingested collections here; default: a temporary folder")
@@ -94,7 +103,9 @@ def home_folder(kept: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _measure(data: Path, home: Path, embedder: Embedder, modes: list[SearchMode]) -> None:
+def _measure(
+    data: Path, home: Path, embedder: Embedder, modes: list[SearchMode], most: int | None, reranker: Reranker | None
+) -> None:
     documents = home / "documents"
     ids = write_documents(data / "corpus.jsonl", documents)
     with ingested([documents], data.name, home, embedder) as (retriever, report):
@@ -103,17 +114,34 @@ def _measure(data: Path, home: Path, embedder: Embedder, modes: list[SearchMode]
             f"ingested in {report.seconds:.0f} s ({report.unchanged} unchanged)",
             flush=True,
         )
-        queries = queries_of(data / "queries.jsonl")
-        qrels = qrels_of(data / "qrels" / "test.tsv")
-        for mode in modes:
-            started = time.perf_counter()
-            run = list(ranked(retriever, queries, mode, ids))
-            seconds = (time.perf_counter() - started) / len(queries)
+        queries = dict(islice(queries_of(data / "queries.jsonl").items(), most))
+        qrels = [each for each in qrels_of(data / "qrels" / "test.tsv") if each.query_id in queries]
+        for mode, used in product(modes, (None, reranker) if reranker else (None,)):
+            file = home / f"{mode}-{used.name.replace('/', '-')}.jsonl" if used else None
+            run, seconds = _timed(retriever, queries, mode, ids, used, file)
             values = ir_measures.calc_aggregate(MEASURES, qrels, run)
             figures = "  ".join(f"{measure} {values[measure]:.4f}" for measure in MEASURES)
-            print(
-                f"{data.name:24} {mode:7} {figures}  {len(queries)} queries, {seconds * 1000:.1f} ms each", flush=True
-            )
+            each = f"{len(queries)} queries, {seconds / len(queries) * 1000:.1f} ms each"
+            print(f"{data.name:24} {mode:7} {figures}  {each}{f', {used.name}' if used else ''}", flush=True)
+
+
+def _timed(
+    retriever: Retriever, queries: dict[str, str], mode: SearchMode, ids: dict[str, str],
+    reranker: Reranker | None, file: Path | None,
+) -> tuple[list[Found], float]:  # fmt: skip
+    """Return the rankings and their seconds. Queries in ``file`` are not searched again."""
+    rows = [json.loads(line) for line in file.open()] if file and file.exists() else []
+    known = {row["query"] for row in rows}
+    for query in [each for each in queries if each not in known]:
+        started = time.perf_counter()
+        found = [each.doc_id for each in ranked(retriever, {query: queries[query]}, mode, ids, reranker)]
+        rows.append({"query": query, "found": found, "seconds": time.perf_counter() - started})
+        if file:
+            with file.open("a") as lines:
+                print(json.dumps(rows[-1]), file=lines)
+    rows = [row for row in rows if row["query"] in queries]
+    run = [Found(row["query"], name, -float(rank)) for row in rows for rank, name in enumerate(row["found"])]
+    return run, sum(row["seconds"] for row in rows)
 
 
 def write_documents(corpus: Path, folder: Path) -> dict[str, str]:
@@ -197,10 +225,16 @@ def qrels_of(file: Path) -> list[Qrel]:
         return [Qrel(row["query-id"], row["corpus-id"], int(row["score"])) for row in rows]
 
 
-def ranked(retriever: Retriever, queries: dict[str, str], mode: SearchMode, ids: dict[str, str]) -> Iterator[Found]:
+def ranked(
+    retriever: Retriever,
+    queries: dict[str, str],
+    mode: SearchMode,
+    ids: dict[str, str],
+    reranker: Reranker | None = None,
+) -> Iterator[Found]:
     """Yield the documents of each query in the order of their best chunks."""
     for query_id, text in queries.items():
-        hits = retriever.search([text], DEPTH, mode=mode)  # several chunks may belong to one document
+        hits = retriever.search([text], DEPTH, mode=mode, reranker=reranker)  # one document may have several
         for rank, name in enumerate(dict.fromkeys(hit.chunk.name for hit in hits)):
             yield Found(query_id, ids[name], -float(rank))
 

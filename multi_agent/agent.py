@@ -17,7 +17,8 @@ The card declares in ``outputs`` the fields that later steps can reference as ``
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Protocol, Self
 
@@ -28,11 +29,15 @@ from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
+from multi_agent.prompts.reranking import model_scores
 from multi_agent.settings.research import ResearchSettings, Source
 from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
 from multi_agent.values.bus import Publish
 from multi_agent.values.context import SEEN_BY_ALL, WRITABLE, ContextUpdate, ResearchContext
+from multi_agent.values.events import PromptShortened
 from multi_agent.values.tasks import GetTaskData, Listened, NoInputs, TaskData, Wake
+from vectorstore.models import Hit
+from vectorstore.reranking import reordered
 
 READABLE = frozenset(ResearchContext.model_fields) - SEEN_BY_ALL
 DOCUMENTS = "documents"
@@ -167,6 +172,20 @@ class AgentKit:
     tools: Callable[[], Awaitable[OfferedTools]] = no_tools
     sources: tuple[Source, ...] = ("documents",)
     wake: Wake | None = None
+
+    async def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
+        """Search the library in a thread. The agent's model orders the best passages if the reranker is `llm`."""
+        rerank = self.settings.rerank
+        depth = max(limit, rerank.candidates) if rerank.provider == "llm" else limit
+        hits = await asyncio.to_thread(self.library.search, queries, depth, documents)
+        if rerank.provider != "llm" or not hits:
+            return hits
+        texts = [hit.chunk.embedded_text for hit in hits[: rerank.candidates]]
+        scores = await model_scores(self.llm, queries, texts, self.settings.tokens_per_call)
+        if unread := len(texts) - len(scores):
+            left_out = f"{unread} of {len(texts)} passages to order"
+            await self.publish(PromptShortened(caller="Reranker", left_out=(left_out,)))
+        return reordered(hits, scores)[:limit]
 
     @property
     def checks_claims(self) -> bool:

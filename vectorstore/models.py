@@ -271,6 +271,9 @@ class Hit(FrozenModel):
         default=None, description="the score that counts as 1: the best, or more if words know little"
     )
     rare: float = Field(default=0.0, description="the part of the score for rare words, and for words as written")
+    exact: bool = Field(
+        default=False, description="whether it has a rare identifier of the query, so that rerankers keep it first"
+    )
     respelt: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
         description="words of the query that no passage has, each with those that were searched for instead",

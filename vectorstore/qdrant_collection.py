@@ -53,15 +53,17 @@ class QdrantCollection(Collection, Generic[SessionT]):
         as_written = dict(zip(chunks, exact, strict=True))
         best = rank(((each, round(ranking[each] + more, DIGITS)) for each, more in as_written.items()), limit)
         terms = self._indexed_terms([each for each, _ in best])  # many more passages are compared than found
+        words = {each: scores.words_in(terms.get(each, ())) for each, _ in best}
         return [
             Hit(
                 chunk=chunks[each],
                 score=score,
-                words=scores.words_in(terms.get(each, ())),
+                words=words[each],
                 cosine=scores.cosines.get(each),
                 bm25=scores.bm25_of(each),
                 best_bm25=scores.best_bm25,
                 rare=scores.rare[each] + as_written[each],
+                exact=scores.is_exact(scores.rare[each] + as_written[each], words[each]),
                 respelt=scores.respelt,
             )
             for each, score in best

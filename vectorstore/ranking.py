@@ -64,6 +64,8 @@ _EXACT_IN = 3  # of the best passages; what more of them have tells them apart l
 RARE = 10
 """Passages. A word that more passages have is not rare, nor is one that more than a fortieth of them have."""
 _RARE_SHARE = 40
+_EXACT_SCORE = CODE_WEIGHT / math.sqrt(RARE)
+"""The minimum score for rare words of a passage that has a rare identifier of the query."""
 MOST_RESPELT = 8
 """Words of one query. Each takes about 5 ms, and a pasted page in another language has hundreds."""
 MOST_TIED = 5_000
@@ -135,6 +137,10 @@ class Scores:
         """Return the words of the query that a passage with these terms has, and those searched for instead."""
         terms = frozenset(terms)
         return tuple(word.text for word in self.words if any(term in terms for term in word.terms or word.parts))
+
+    def is_exact(self, rare: float, words: Iterable[str]) -> bool:
+        """Return whether a passage with these words, and this score for rare ones, has a rare identifier."""
+        return rare >= _EXACT_SCORE and any(word.is_code and word.text in words for word in self.words)
 
     def add_bm25(self, ranking: Ranking, others: float, alone: float) -> None:
         """Add BM25 scores, as shares of the best one. ``alone`` is the sum of the best scores of each word alone.

@@ -1,14 +1,14 @@
 """Rerankers: models that order found passages again by reading each with the query.
 
 reranker = make_reranker(RerankSettings(provider="local", model="cross-encoder/ms-marco-MiniLM-L6-v2"))
-hits = rerank(reranker, "heat pump below zero", hits, codes=frozenset())
+hits, unread = rerank(reranker, "heat pump below zero", hits)
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter
@@ -17,7 +17,6 @@ from vectorstore.embedding.model_folder import find_model
 from vectorstore.endpoint import Endpoint, load_class
 from vectorstore.errors import EndpointError, RerankError
 from vectorstore.models import Hit
-from vectorstore.ranking import CODE_WEIGHT, RARE
 from vectorstore.settings import RerankSettings
 
 if TYPE_CHECKING:
@@ -25,56 +24,72 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 TABLE = "research.rerank"
-_EXACT = CODE_WEIGHT / math.sqrt(RARE)
-"""The minimum score of a passage that contains a rare identifier of the query."""
 _NOT_THE_FORM = (400, 422)  # for a missing field
 
 Score = Callable[[str, Sequence[str]], Sequence[float]]
-"""Returns a score per text for a query, higher for better ones. Raises RerankError, EndpointError."""
+"""Returns a score per text for a query, higher for better ones; none for the last texts if it cannot read them.
+
+Raises RerankError, EndpointError.
+"""
 
 
 class Reranker:
-    """Loads the model on first use. Threads may share it. ``candidates`` is the number of passages to rerank."""
+    """Loads the model on first use. Threads may share it. ``candidates`` is the number of passages to rerank.
 
-    def __init__(self, settings: RerankSettings) -> None:
+    ``score`` asks the language model of the provider `llm`. Agents ask with their own model instead (``AgentKit``).
+    """
+
+    def __init__(self, settings: RerankSettings, score: Score | None = None) -> None:
         self.name, self.candidates = f"{settings.provider}:{settings.model}", settings.candidates
+        self.asks_llm = settings.provider == "llm"
         self._settings = settings
         self._lock = threading.Lock()
-        self._score: Score | None = None
+        self._score = score if self.asks_llm else None
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return a score per text, higher for better ones. Raises StoreError."""
+        """Return scores as ``Score`` does. Raises StoreError."""
         with self._lock:
             self._score = score = self._score or _load(self._settings)
         return score(query, texts)
 
 
-def make_reranker(settings: RerankSettings) -> Reranker | None:
+def make_reranker(settings: RerankSettings, score: Score | None = None) -> Reranker | None:
     """Return the reranker of the settings. None if there is none."""
-    return None if settings.provider == "none" else Reranker(settings)
+    return None if settings.provider == "none" else Reranker(settings, score)
 
 
-def rerank(reranker: Reranker, query: str, hits: Sequence[Hit], codes: Set[str]) -> list[Hit]:
-    """Return the hits in the order of the reranker, with its scores.
+def rerank(reranker: Reranker, query: str, hits: Sequence[Hit]) -> tuple[list[Hit], int]:
+    """Return the hits in the order of the reranker, with its scores, and the number of those that it did not read.
 
-    Hits with one of ``codes``, the identifiers in the query, that few passages have stay first: whoever types one wants
-    the passages that have it, and rerankers read an identifier as a row of meaningless pieces. Raises StoreError.
+    Raises StoreError.
     """
     if not hits:
-        return []
+        return [], 0
     scores = reranker.scores(query, [hit.chunk.embedded_text for hit in hits])
     if not all(map(math.isfinite, scores)):
         raise RerankError(f"The reranker returned a score that is not finite. Name another model in `[{TABLE}]`.")
-    best = max(scores)
+    return reordered(hits, scores), len(hits) - len(scores)
+
+
+def reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    """Return the hits by these scores. Those without a score follow in their order.
+
+    Exact hits stay first: whoever types an identifier wants the passages that have it, and rerankers read it as a row
+    of meaningless pieces.
+    """
+    best, lowest = max(scores), min(scores)
+    scored = [*scores, *(lowest - place for place in range(1, len(hits) - len(scores) + 1))]
     ranked = [
-        hit.model_copy(update={"score": best + hit.score if _is_exact(hit, codes) else score})
-        for hit, score in zip(hits, scores, strict=True)
+        hit.model_copy(update={"score": best + hit.score if hit.exact else score})
+        for hit, score in zip(hits, scored, strict=True)
     ]
     return sorted(ranked, key=lambda hit: -hit.score)
 
 
-def _is_exact(hit: Hit, codes: Set[str]) -> bool:
-    return hit.rare >= _EXACT and not codes.isdisjoint(hit.words)
+def scores_of(order: Iterable[int], number: int) -> list[float]:
+    """Return scores for ``number`` texts in this order of their indexes. What it leaves out follows in its order."""
+    places = {index: place for place, index in enumerate(dict.fromkeys([*order, *range(number)]))}
+    return [1 - places[index] / number for index in range(number)]
 
 
 def _load(settings: RerankSettings) -> Score:
@@ -124,9 +139,7 @@ class _Postprocessor:
             ranked = self._model.postprocess_nodes(nodes, query_str=query)
         except Exception as error:  # every integration has its own
             raise _failed(self._settings, f"failed: {error!r}. Check its `arguments`") from error
-        order = dict.fromkeys([*(int(each.node.node_id) for each in ranked), *range(number)])
-        places = {index: place for place, index in enumerate(order)}
-        return [1 - places[index] / number for index in range(number)]
+        return scores_of((int(each.node.node_id) for each in ranked), number)
 
 
 class _Scored(BaseModel):

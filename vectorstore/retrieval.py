@@ -62,13 +62,8 @@ class Retriever:
             rankings = [self._search(view, query, depth, where, mode) for query in queries]
         if reranker:
             ranked = zip(queries, rankings, strict=True)
-            rankings = [self.rerank(reranker, query, hits)[:limit] for query, hits in ranked]
+            rankings = [rerank(reranker, query, hits)[0][:limit] for query, hits in ranked]
         return rankings[0] if len(rankings) == 1 else merge(rankings, limit)
-
-    def rerank(self, reranker: Reranker, query: str, hits: Sequence[Hit]) -> list[Hit]:
-        """Return the hits of a query in the order of the reranker. Raises StoreError."""
-        words = Bm25Encoder().words(query, self.collection.languages(exact=False))
-        return rerank(reranker, query, hits, {word.text for word in words if word.is_code})
 
     def find(
         self, query: str, limit: int, where: ChunkFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID

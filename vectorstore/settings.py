@@ -183,10 +183,10 @@ def settings_for(identity: str) -> str:
 class RerankSettings(ModelSettings):
     """The model that orders found passages again by reading each with the query."""
 
-    provider: Literal["none", "local", "endpoint", "llama_index"] = Field(
+    provider: Literal["none", "local", "endpoint", "llm", "llama_index"] = Field(
         default="none",
         description="`local` computes a cross-encoder on this machine, `endpoint` asks a server for `/rerank`, "
-        "`llama_index` a node postprocessor of LlamaIndex",
+        "`llm` the language model in one call, `llama_index` a node postprocessor of LlamaIndex",
     )
     model: str = Field(
         default="",
@@ -201,6 +201,8 @@ class RerankSettings(ModelSettings):
             raise ValueError('provider = "endpoint" needs the address of the server: set base_url')
         if self.provider in ("local", "llama_index") and not self.model:
             raise ValueError(f"provider = {self.provider!r} needs a model: set model")
+        if self.provider == "llm" and (self.model or self.base_url):
+            raise ValueError("provider = 'llm' asks the language model: leave out model and base_url")
         return self
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from api.errors import HomeError
 from api.services.bin import Bin
 from api.services.documents.collections import Collections
+from api.services.documents.rerankers import load_reranker
 from api.settings import FILE, ModelTable, Settings
 from api.storage.live_processes import live_processes
 from base.counts import count
@@ -30,7 +31,6 @@ from multi_agent.storage.trace import Trace
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import StoreError
 from vectorstore.models import UnreadableCollection
-from vectorstore.reranking import make_reranker
 from vectorstore.settings import without_password
 from vectorstore.store import VectorStore
 from vectorstore.text.languages import MULTILINGUAL, name_languages, unsupported
@@ -118,7 +118,7 @@ class Doctor:
             yield from self._measure_embedding()
 
     def _try_reranker(self) -> Iterator[Check]:
-        reranker = make_reranker(self.settings.research.rerank)
+        reranker = load_reranker(self.settings)
         if reranker is None:
             yield Check(name="reranker", ok=True, detail="none")
             return

@@ -224,7 +224,7 @@ class Reader(StepAgent):
         """
         limit, before = self._kit.settings.reader_passages, self._kit.read_before
         most = limit + len(known | before)
-        found = await asyncio.to_thread(self._kit.library.search, queries, most, documents)
+        found = await self._kit.search(queries, most, documents)
         new = [hit for hit in found if hit.chunk.id not in known]
         new = [*new[:_KEPT], *sorted(new[_KEPT:], key=lambda hit: hit.chunk.id in before)][:limit]
         await self._kit.publish(Searched.of(queries, documents, new))

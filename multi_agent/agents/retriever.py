@@ -75,7 +75,7 @@ class Retriever(StepAgent):
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> ContextUpdate:
         settings = self._kit.settings
         limit = min(settings.passages, settings.reader_passages) if self._kit.wake else settings.passages
-        hits = await asyncio.to_thread(self._kit.library.search, queries, limit, documents)
+        hits = await self._kit.search(queries, limit, documents)
         chunks = [fitted(hit.chunk, settings.tokens_per_call) for hit in hits]
         how = within(f"Searched with {len(queries)} queries", documents)
         await self._report(how, Searched.of(queries, documents, hits))

@@ -109,7 +109,7 @@ class GivenLibrary(_Wrapper):
         given = self._passages[:limit]
         known = {chunk.id for chunk in given}
         found = self._library.search(queries, limit, documents) if self._searches and len(given) < limit else []
-        first = (Hit(chunk=chunk, score=0.0) for chunk in given)
+        first = (Hit(chunk=chunk, score=0.0, exact=True) for chunk in given)
         return [*first, *(hit for hit in found if hit.chunk.id not in known)][:limit]
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:

@@ -122,7 +122,7 @@ def test_a_score_that_is_not_finite_is_refused(retriever: Retriever, monkeypatch
     reranker = Reranker(RerankSettings(provider="local", model="any"))
     monkeypatch.setattr(reranker, "_score", lambda query, texts: [float("nan")] * len(texts))
     with pytest.raises(RerankError, match="not finite"):
-        rerank(reranker, "pump", retriever.search(["pump"], 4), frozenset())
+        rerank(reranker, "pump", retriever.search(["pump"], 4))
 
 
 def test_a_cross_encoder_in_a_folder(tmp_path: Path) -> None:

@@ -180,6 +180,13 @@ def test_another_embedding_model_and_a_reranker_are_used_at_once(
         expect(page.get_by_text("Saved. The reranker is now judge.")).to_be_visible()
         assert http.post("v1/search", json={"query": "lentils", "collection": "soups", "rerank": True}).is_success
         assert [path for path, _, _ in server.requests if path.endswith("/rerank")]
+        reranker = section(page, "Reranker")
+        reranker.get_by_label("Provider").select_option("llm")
+        expect(reranker.get_by_label("Name")).to_be_hidden()
+        expect(reranker.get_by_label("Address")).to_be_hidden()
+        reranker.get_by_role("button", name="Use this model").click()
+        expect(page.get_by_text("Saved. The reranker is now the language model.")).to_be_visible()
+        assert http.get("v1/setup/models").json()["rerank"]["provider"] == "llm"
         http.put("v1/setup/models/embedding", json={}).raise_for_status()
         assert http.post("v1/search", json={"query": "pump", "collection": "pumps"}).json()
 

@@ -20,7 +20,7 @@ def list_all(cli: Cli) -> None:
 
     shown = shown_models(cli.make_candor().settings)
     rows = [
-        (kind, each.model or "none", each.provider, each.base_url, "set" if each.has_key else "",
+        (kind, each.model or each.provider, each.provider, each.base_url, "set" if each.has_key else "",
          ", ".join(sorted(set(each.fixed.values()))))
         for kind, each in shown.items()
     ]  # fmt: skip
@@ -34,7 +34,7 @@ def use(
     kind: Annotated[str, typer.Argument(help="llm, embedding or rerank.")],
     model: Annotated[str | None, typer.Argument(help="Name of the model. Without one, the default.")] = None,
     provider: Annotated[
-        str | None, typer.Option("--provider", help="ollama, openai, local, endpoint (rerank) or none.")
+        str | None, typer.Option("--provider", help="ollama, openai, local; for rerank local, endpoint, llm or none.")
     ] = None,
     url: Annotated[str | None, typer.Option("--url", help="Address of the endpoint.")] = None,
     key: Annotated[bool, typer.Option("--key", help="Ask for the API key, or read it from standard input.")] = False,
@@ -62,4 +62,4 @@ def use(
     choose_model(candor.settings, table, choice)
     candor.refresh()
     shown = shown_models(candor.settings)[table]
-    cli.print_result(shown, f"The {kind} model is now {shown.model or 'none'} ({shown.provider}).")
+    cli.print_result(shown, f"The {kind} model is now {shown.model or shown.provider} ({shown.provider}).")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import excerpt_around, show_list, show_paragraph, show_table
+from api.cli.render.text import EXCERPT_LENGTH, show_list, show_paragraph, show_table
 from api.services.documents.collections import CollectionInfo
 from api.services.documents.differences import Change, Differences
 from api.services.documents.search import WordCounts
 from base.counts import count
+from base.text import excerpt_around
 from ingest.fields import fields_text
 from ingest.ledger.records import STARTED, DocumentRecord, DocumentState
 from multi_agent.prompts.show_passages import show_location, show_pages
@@ -34,7 +35,7 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
         show_paragraph(console, f"No passage has {word!r}. Searched for {', '.join(map(repr, near))}.")
     for rank, hit in enumerate(hits, start=1):
         console.print(Text(f"{rank}. {show_location(hit.chunk)}", style="bold"), soft_wrap=True)
-        show_paragraph(console, excerpt_around(hit.chunk.reading_text, hit.words), hit.words)
+        show_paragraph(console, excerpt_around(hit.chunk.reading_text, hit.words, EXCERPT_LENGTH), hit.words)
     if not hits:
         console.print("No results.")
 

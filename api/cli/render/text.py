@@ -1,6 +1,5 @@
 """A console that is safe for untrusted text; paragraphs, lists and tables, for all renderers."""
 
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,10 +13,6 @@ from multi_agent.values.sources import readable
 
 INDENT = "    "
 EXCERPT_LENGTH = 300  # characters
-_BEFORE = 60  # characters of an excerpt before its first word
-_STEM = 4  # letters that forms of a word share at least
-_RULE = re.compile(r"^\|(?: *:?-+:? *\|)+\n", re.MULTILINE)  # between the heads of a table and its rows
-_ROWS = re.compile(r"\|\n\|")
 
 
 def show_paragraph(console: Console, text: str, bold: Sequence[str] = ()) -> None:
@@ -54,26 +49,6 @@ def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence
 def excerpt(text: str) -> str:
     """Return the beginning of a text, cut at a word."""
     return textwrap.shorten(text, EXCERPT_LENGTH, placeholder=" …")
-
-
-def excerpt_around(text: str, words: Sequence[str]) -> str:
-    """Return the part of a passage that has most of the words. A " / " is between the rows of a table."""
-    text = " ".join(_ROWS.sub(" / ", _RULE.sub("", text)).split())
-    found = sorted(place for word in words for place in _places(word, text))
-    if not found:
-        return excerpt(text)
-    last = EXCERPT_LENGTH - _BEFORE
-    first = max((at for at, _ in found), key=lambda at: len({word for other, word in found if 0 <= other - at < last}))
-    begin = text.find(" ", first - _BEFORE) + 1 if first > 2 * _BEFORE else 0
-    return ("… " if begin else "") + excerpt(text[begin:])
-
-
-def _places(word: str, text: str) -> list[tuple[int, str]]:
-    """Return where a text has the word, or else words that begin like it."""
-    for part in (rf"{re.escape(word)}\b", re.escape(word[: max(_STEM, len(word) - 3)])):
-        if found := [(each.start(), word) for each in re.finditer(rf"\b{part}", text, re.IGNORECASE)]:
-            return found
-    return []
 
 
 class SafeConsole(Console):

@@ -20,7 +20,7 @@ from multi_agent.values.versions import left_out
 from vectorstore.mentions import WantedWords
 from vectorstore.models import ChunkFilter, Hit, SearchMode, names_in
 from vectorstore.qdrant_schema import chunk_language
-from vectorstore.reranking import Reranker
+from vectorstore.reranking import Reranker, rerank
 from vectorstore.restrictions import normal, parse
 from vectorstore.retrieval import Retriever
 
@@ -53,8 +53,8 @@ def search(
     clock = _Clock()
     library = pool.library(selection)
     chunks, older = _chunk_filter(library.catalogue() if wanted else (), selection, wanted, library.retriever)
-    hits = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
-    notes = pool.words_alone(selection), library.retriever.language_note(query), left_out(older)
+    hits, unread = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
+    notes = unread, pool.words_alone(selection), library.retriever.language_note(query), left_out(older)
     return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
@@ -120,7 +120,7 @@ def search_document(
     if not document.chunks:
         return []
     retriever = pool.get(document.collection).library.retriever
-    return _find(retriever, query, limit, ChunkFilter(documents=(document.id,)), mode, None, _Clock())
+    return _find(retriever, query, limit, ChunkFilter(documents=(document.id,)), mode, None, _Clock())[0]
 
 
 def timed_search(
@@ -144,8 +144,8 @@ def timed_search(
         clock.lap("load embedding model")
         retriever = Retriever(opened, embedder)
         chunks, older = _chunk_filter(collections.catalogue(name) if wanted else (), name, wanted, retriever)
-        hits = _find(retriever, query, limit, chunks, mode, reranker, clock)
-        notes = collections.words_alone(name), retriever.language_note(query), left_out(older)
+        hits, unread = _find(retriever, query, limit, chunks, mode, reranker, clock)
+        notes = unread, collections.words_alone(name), retriever.language_note(query), left_out(older)
     return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
@@ -157,16 +157,19 @@ def _find(
     mode: SearchMode,
     reranker: Reranker | None,
     clock: "_Clock",
-) -> list[Hit]:
+) -> tuple[list[Hit], str]:
+    """Return the best hits, and a note if the reranker did not read all candidates."""
     try:
         hits = retriever.find(query, max(limit, reranker.candidates) if reranker else limit, where, mode)
     except ValueError as error:
         raise UsageError(str(error)) from error
     clock.lap("embed query and search")
-    if reranker:
-        hits = retriever.rerank(reranker, query, hits)[:limit]
-        clock.lap("rerank")
-    return hits
+    if not reranker:
+        return hits, ""
+    ranked, unread = rerank(reranker, query, hits)
+    clock.lap("rerank")
+    note = f"The model read the first {len(hits) - unread} of {len(hits)} passages; the others follow in their order."
+    return ranked[:limit], note * bool(unread)
 
 
 def require_reranker(reranker: Reranker | None) -> Reranker:

@@ -51,7 +51,8 @@ class CollectionLibrary:
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         if (where := self._filter(documents)) is None:
             return []
-        hits = self.retriever.search(queries, limit, where, reranker=self.reranker)
+        reranker = None if self.reranker and self.reranker.asks_llm else self.reranker  # agents ask their own model
+        hits = self.retriever.search(queries, limit, where, reranker=reranker)
         chunks = self._with_days([hit.chunk for hit in hits])
         return [hit.model_copy(update={"chunk": chunk}) for hit, chunk in zip(hits, chunks, strict=True)]
 

@@ -35,7 +35,7 @@ export function showModels(container) {
     list.replaceChildren(...TABLES.map(([table, title, note]) => h("section", {"aria-label": title}, h("h2", {}, title), h("p", {class: "note"}, note),
       modelForm(table, models[table], (changed) => {
         show(changed);
-        state.textContent = SAVED[table](changed[table].model || t("none"));
+        state.textContent = SAVED[table](changed[table].model || (changed[table].provider === "llm" ? t("the language model") : t("none")));
         checkModel();
       }))));
   }

@@ -10,7 +10,7 @@ import {choice, field} from "./forms.js";
 const PROVIDERS = {
   llm: [["ollama", "Ollama"], ["openai", t("OpenAI-compatible endpoint")], ["local", t("GGUF file, loaded by Candor")]],
   embedding: [["local", t("computed by Candor")], ["ollama", "Ollama"], ["openai", t("OpenAI-compatible endpoint")]],
-  rerank: [["none", t("none")], ["local", t("computed by Candor")], ["endpoint", t("endpoint with /rerank")]],
+  rerank: [["none", t("none")], ["local", t("computed by Candor")], ["endpoint", t("endpoint with /rerank")], ["llm", t("the language model")]],
 };
 const ADDRESSES = {ollama: "http://127.0.0.1:11434", openai: "https://api.openai.com/v1", endpoint: "http://127.0.0.1:8080/v1"};
 const GB = 1e9;
@@ -48,8 +48,8 @@ export function modelForm(table, now, saved) {
     const {value} = provider;
     endpoint.hidden = !(value in ADDRESSES);
     address.placeholder = ADDRESSES[value] ?? "";
-    named.hidden = value === "none";
-    model.required = value !== "none";
+    named.hidden = value === "none" || value === "llm";
+    model.required = !named.hidden;
     listing.hidden = !(value in ADDRESSES);
     fetching.hidden = value !== "ollama";
   }

@@ -177,7 +177,8 @@ def search(
     """Search passages by keywords and by meaning, best first, without a language model.
 
     The header `Candor-Note` says if the query is in another language than the documents, or if collections with
-    different embedding models were searched by words alone. With `rerank`, `Server-Timing` says how long it took.
+    different embedding models were searched by words alone. With `rerank`, `Server-Timing` says how long it took, and
+    `Candor-Note` if the language model did not read all candidates.
     """
     name = candor.collections.resolve_for(caller, Right.READ, body.collection)
     reranker = require_reranker(candor.reranker) if body.rerank else None
