@@ -49,8 +49,8 @@ class DocumentList:
         if written in self.names:
             return written
         folded = _folded(written)
-        meant = {entry.name for entry in self._catalogue if folded in map(_folded, _spellings(entry))}
-        return meant.pop() if len(meant) == 1 else None
+        meant = {entry.id: entry.name for entry in self._catalogue if folded in map(_folded, _spellings(entry))}
+        return meant.popitem()[1] if len(meant) == 1 else None
 
     async def are_meant(self, names: Collection[str]) -> bool:
         """Return whether the question names one of the documents, or one has a best passage for it. Raises StoreError.
@@ -84,8 +84,10 @@ class PlanningCalls:
 def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], question: str, most: int) -> str:
     """Return up to ``most`` documents; with more, those of the ``most`` best passages for the question. Blocks.
 
-    A document without a title shows the beginning of its best passage. Raises StoreError.
+    A document without a title shows the beginning of its best passage. One of several collections is listed once.
+    Raises StoreError.
     """
+    catalogue = list({entry.id: entry for entry in catalogue}.values())
     languages = Counter(entry.language for entry in catalogue if entry.language)
     asked_in = detect_surely(question) or detect_query(question, languages)
     foreign = [each for each, number in languages.items() if each != asked_in and number > _FEW * len(catalogue)]

@@ -37,6 +37,16 @@ def test_a_document_without_a_title_shows_the_words_of_its_best_passage(library:
     assert second.startswith("- recipe.md, with “")
 
 
+def test_a_document_of_two_collections_is_listed_once_and_found(library: CollectionLibrary) -> None:
+    both = [
+        each.model_copy(update={"name": f"{name}/{each.name}", "title": "Borea"})
+        for name in ("small", "large") for each in library.catalogue()
+    ]  # fmt: skip
+    names = ("manual.pdf", "recipe.md", "notes.md")
+    assert list_documents(library, both, QUESTION, 3).splitlines() == [f"- large/{name} (Borea)" for name in names]
+    assert DocumentList(library, both, QUESTION, 3).find("recipe") == "large/recipe.md"
+
+
 def test_no_document_is_listed_with_a_limit_of_zero(library: CollectionLibrary) -> None:
     assert listed(library, 0) == ["3 documents, which are not listed here."]
 
