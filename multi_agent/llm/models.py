@@ -4,8 +4,8 @@
         RunLLM               journal, budget and events; ``wrappers/journal.py`` lists its steps
     per endpoint and process (``build_llm``)
         TypedLLM             turns text into a typed value; sends a new request after an invalid response
-        PictureErrors        adds advice to the error of a request with pictures
-        ContextWindowCheck   rejects prompts that are too long; inside TypedLLM, as corrections lengthen the prompt
+        PromptCheck          rejects prompts that are too long, and adds advice to the errors of requests with pictures;
+                             inside TypedLLM, as corrections lengthen the prompt
         RetryingEndpoint     retries after transport errors; outside the limits, as a pause must not hold a slot
         RequestLimit         limits the requests of this process, and of all processes with the same locks
         RepetitionCheck      stops responses that repeat themselves; streams every request
@@ -26,11 +26,11 @@ from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.vision import PictureErrors, Vision
+from multi_agent.llm.vision import Vision
 from multi_agent.llm.wrappers.requests import (
-    ContextWindowCheck,
     FileLocks,
     MakeLocks,
+    PromptCheck,
     RepetitionCheck,
     RequestLimit,
     RetryingEndpoint,
@@ -49,9 +49,9 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None, make_locks
     if make_locks is None and shared:
         make_locks = partial(FileLocks, shared)
     endpoint = RequestLimit(endpoint, settings.parallel, make_locks(settings) if make_locks else None)
-    endpoint = ContextWindowCheck(RetryingEndpoint(endpoint, settings.retries), settings)
+    endpoint = PromptCheck(RetryingEndpoint(endpoint, settings.retries), settings)
     claim_checks = EndpointMemory(settings, shared, CLAIM_CHECKS)
-    return TypedLLM(PictureErrors(endpoint, settings), settings, Vision(settings, shared), claim_checks)
+    return TypedLLM(endpoint, settings, Vision(settings, shared), claim_checks)
 
 
 def build_client(

@@ -1,4 +1,4 @@
-"""Detects whether a model reads pictures, and adds advice to the errors of requests with pictures.
+"""Detects whether a model reads pictures.
 
 Ollama reports the capabilities of its models. OpenAI-compatible servers do not, so Candor draws a number and asks them
 for it: some servers accept a picture and drop it. Servers reject pictures with different status codes: OpenAI and vLLM
@@ -13,8 +13,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from multi_agent.errors import LLMError, LLMRefused, LLMUnavailable, LLMUnreachable, PromptTooLong
-from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
+from multi_agent.errors import LLMError, LLMRefused, LLMUnavailable, LLMUnreachable
+from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.endpoints.memory import EndpointMemory
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
@@ -27,7 +27,6 @@ NUMBERS = range(100, 1000)
 """The numbers of test pictures. A model that does not see the picture guesses one in 900."""
 _OUTPUT_LIMIT = 1_000  # tokens of the response, thinking included
 _QUESTION = "Which number does the picture show? Answer with the number alone."
-_REJECTED = (LLMRefused, LLMUnavailable)
 
 
 class _Found(NamedTuple):
@@ -71,30 +70,6 @@ class Vision:
         return self._known
 
 
-class PictureErrors(EndpointWrapper):
-    """An endpoint that adds advice to the error of a request with pictures: how to send fewer or none."""
-
-    def __init__(self, inner: Endpoint, settings: EndpointSettings) -> None:
-        super().__init__(inner)
-        self._settings = settings
-
-    async def send(self, request: EndpointRequest) -> Reply:
-        try:
-            return await self._inner.send(request)
-        except (*_REJECTED, PromptTooLong) as error:
-            pictures = sum(len(message.pictures) for message in request.messages)
-            if not pictures or isinstance(error, LLMUnreachable):
-                raise
-            raise type(error)(f"{error} {self._advice(pictures)}", retry_after=error.retry_after) from error
-
-    def _advice(self, pictures: int) -> str:
-        number = "a picture of a page" if pictures == 1 else f"{pictures} pictures of pages"
-        return (
-            f"The request carried {number}. To send fewer, lower `pictures_per_call` under [research]; to send none, "
-            f"set {self._settings.setting('vision')} to 'off'."
-        )
-
-
 async def _ask(settings: EndpointSettings) -> _Found:
     limited = settings.model_copy(update={"max_output_tokens": min(settings.max_output_tokens, _OUTPUT_LIMIT)})
     match settings.provider:
@@ -131,7 +106,7 @@ async def _answer(client: OpenAICompatible, *pictures: Picture) -> str | LLMErro
         return (await client.send_as("none", EndpointRequest((message,), {}, None))).text
     except LLMUnreachable:
         raise
-    except _REJECTED as error:
+    except (LLMRefused, LLMUnavailable) as error:
         return error
 
 

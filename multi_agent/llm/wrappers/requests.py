@@ -24,7 +24,14 @@ from tenacity import AsyncRetrying, RetryCallState
 
 from base.http import excerpt
 from base.tokens import estimate_tokens
-from multi_agent.errors import LLMRateLimited, LLMTimeout, LLMUnavailable, LLMUnreachable, PromptTooLong
+from multi_agent.errors import (
+    LLMRateLimited,
+    LLMRefused,
+    LLMTimeout,
+    LLMUnavailable,
+    LLMUnreachable,
+    PromptTooLong,
+)
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Message, OnText
@@ -38,16 +45,32 @@ def estimate_prompt(messages: Iterable[Message]) -> int:
     return pictures + sum(estimate_tokens(message.content) for message in messages)
 
 
-class ContextWindowCheck(EndpointWrapper):
-    """An endpoint that raises PromptTooLong instead of sending a prompt that does not fit."""
+class PromptCheck(EndpointWrapper):
+    """An endpoint that raises PromptTooLong instead of sending a prompt that does not fit.
+
+    It adds advice to the error of a request with pictures: how to send fewer or none.
+    """
 
     def __init__(self, inner: Endpoint, settings: EndpointSettings) -> None:
         super().__init__(inner)
         self._settings = settings
 
     async def send(self, request: EndpointRequest) -> Reply:
-        self._require_fit(estimate_prompt(request.messages) + _MESSAGE_TOKENS * len(request.messages))
-        return await self._inner.send(request)
+        try:
+            self._require_fit(estimate_prompt(request.messages) + _MESSAGE_TOKENS * len(request.messages))
+            return await self._inner.send(request)
+        except (LLMRefused, LLMUnavailable, PromptTooLong) as error:
+            pictures = sum(len(message.pictures) for message in request.messages)
+            if not pictures or isinstance(error, LLMUnreachable):
+                raise
+            raise type(error)(f"{error} {self._advice(pictures)}", retry_after=error.retry_after) from error
+
+    def _advice(self, pictures: int) -> str:
+        number = "a picture of a page" if pictures == 1 else f"{pictures} pictures of pages"
+        return (
+            f"The request carried {number}. To send fewer, lower `pictures_per_call` under [research]; to send none, "
+            f"set {self._settings.setting('vision')} to 'off'."
+        )
 
     def _require_fit(self, prompt_tokens: int) -> None:
         window, output = self._settings.context_window, self._settings.max_output_tokens
