@@ -158,7 +158,8 @@ def summary(report: IngestReport, *, details: bool = False) -> list[str]:
     if report.failed_before:
         lines.append(f"{report.failed_before} of these failed before and are unchanged: --retry-failed tries again.")
     lines += _left_out(report.left_out, details)
-    lines += [f"removed: {name}" for name in report.removed]
+    now = {name: f" (now {new})" for name, new in report.moved.items()}
+    lines += [f"removed: {name}{now.get(name, '')}" for name in report.removed]
     warnings = [f"warning: {each.name}: {warning}" for each in report.warned for warning in each.warnings]
     lines += warnings[:_SHOWN]
     if len(warnings) > _SHOWN:

@@ -54,6 +54,7 @@ class IngestReport(FrozenModel):
         default=(), description="indexed documents that were not read in full, or whose reading is uncertain"
     )
     removed: tuple[str, ...] = Field(description="names of documents whose files were deleted or moved")
+    moved: dict[str, str] = Field(default={}, description="new names of removed documents whose files were moved")
     restored: int = Field(default=0, description="documents that were missing from the store and are stored again")
     chunks: int
     embedded: int = Field(description="distinct texts that had to be embedded for the chunks")
@@ -83,6 +84,7 @@ class Tally:
     failed: list[DocumentRecord] = field(default_factory=list)
     failed_before: int = 0
     removed: dict[str, str] = field(default_factory=dict)  # names by id
+    moved: dict[str, str] = field(default_factory=dict)
     left_out: list[SkippedFile] = field(default_factory=list)
     warned: list[WarnedDocument] = field(default_factory=list)
     chunks: int = 0
@@ -109,6 +111,7 @@ class Tally:
         record, moved_from = published.record, published.moved_from
         if moved_from:
             self.removed[moved_from.id] = moved_from.name
+            self.moved[moved_from.name] = record.name
         self.indexed += 1
         self.pages += record.pages
         if record.warnings:
@@ -173,6 +176,7 @@ class Tally:
             left_out=(*plan.left_out, *self.left_out),
             warned=tuple(self.warned),
             removed=tuple(self.removed.values()),
+            moved=self.moved,
             chunks=self.chunks,
             embedded=self.embedded,
             tokens=self.tokens,

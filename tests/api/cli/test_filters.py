@@ -168,7 +168,7 @@ def test_tags_are_given_at_ingest_and_kept(panel: Recorder, run: Callable, folde
         "soup.txt": ["2024", "quiet ones"],
     }
     (folder / "new.md").rename(folder / "moved.md")
-    run("ingest", folder)
+    assert "removed: new.md (now moved.md)" in run("ingest", folder).err
     listed = run("documents").out
     assert "moved.md" in listed
     assert next(line for line in listed.splitlines() if "moved.md" in line).rstrip().endswith("2024, quiet ones")

@@ -27,6 +27,7 @@ def test_a_moved_file_is_not_embedded_again(workplace: Workplace, counting: Coun
     path.rename(workplace.documents / "other name.txt")
     report = workplace.ingest()
     assert (report.indexed, report.embedded, report.removed) == (1, 0, ("untitled.txt",))
+    assert report.moved == {"untitled.txt": "other name.txt"}
     assert len(counting.embedded) == 1
     assert workplace.searched("heading") == ["other name.txt"]
     assert workplace.states() == {"other name.txt": "indexed", "untitled.txt": "removed"}
