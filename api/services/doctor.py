@@ -24,8 +24,8 @@ from base.counts import count
 from base.models import FrozenModel
 from ingest.errors import IngestError
 from ingest.ledger.ledger import DAMAGED
-from multi_agent.llm.probe import Check, check, check_offered
 from multi_agent.llm.endpoints.memory import CLAIM_CHECKS, EndpointMemory, Finding
+from multi_agent.llm.probe import Check, check, check_offered
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from vectorstore.embedding.embedder import Embedder
