@@ -75,9 +75,12 @@ def add(candor: CandorDep, caller: CurrentCaller, key: Annotated[KeyRequest, Bod
 
     A user who is signed in creates keys of their own. A key of a user can never do more than the user. With `run_id`,
     the key opens only the page `/shared/KEY` with the answer of this run and the pages that it cites, until you revoke
-    it or may no longer read the run.
+    it or may no longer read the run. With `origins`, pages of other sites show answers from the collection: this
+    needs the right `admin` over it.
     """
     own = _own_user(caller)
+    if key.origins:
+        caller.require(Right.ADMIN, *key.rights)
     if own or key.user_id:
         key = key.model_copy(update={"user_id": candor.users.get(own or key.user_id or "").id})
     if key.run_id:

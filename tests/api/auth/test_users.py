@@ -244,6 +244,18 @@ class TestRights:
             assert program.get("/v1/keys").status_code == 403, "a key makes no keys"
         assert http.delete(f"/v1/keys/{made.json()['key']['id']}").json()["revoked_at"]
 
+    def test_pages_of_other_sites_need_the_right_to_the_whole_collection(
+        self, http: httpx.Client, candor: Candor, ada: User
+    ) -> None:
+        sign_in(http)
+        box = {"name": "box", "rights": {"papers": "ask"}, "origins": ["https://example.org"]}
+        refused = http.post("/v1/keys", json=box)
+        assert (refused.status_code, "'admin' over the collection 'papers'" in refused.text) == (403, True)
+        assert http.post("/v1/keys", json={**box, "rights": {"secrets": "ask"}}).status_code == 404
+        assert http.post("/v1/keys", json={**box, "origins": []}).status_code == 201
+        candor.users.set_group(Group(name="Editors", rights={"papers": Right.ADMIN}))
+        assert http.post("/v1/keys", json=box).json()["key"]["origins"] == ["https://example.org"]
+
     def test_a_shared_link_ends_with_the_right_of_its_user(self, http: httpx.Client, candor: Candor, ada: User) -> None:
         for run, collection in (("run_1", "papers"), ("run_2", "secrets")):
             candor.trace.create(run, Request(question="How cold?"), collection, "none", "")
