@@ -24,6 +24,7 @@ from vectorstore.models import Scalar
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _PAGE = re.compile(r"\.x?html?$|\.xml$", re.IGNORECASE)
 _SHEET = re.compile(r"<link\b[^>]*?\bhref\s*=\s*[\"']([^\"'>]+\.css)[\"']", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z]+\b[^<>]*>", re.IGNORECASE)
 _READABLE = ("", "application/xhtml+xml", "text/html", "application/xml", "text/xml", "application/x-dtbook+xml")
 
 
@@ -35,8 +36,21 @@ def read_epub(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         raise CorruptDocument(f"{request.path} names no table of its chapters. Export or download it again.")
     main = root_file.get("full-path", "")
     book = package.xml(main)
+    properties = _properties(book)
+    _write_front(book, properties, into)
     _Book(request, package, posixpath.dirname(main), into).write(book)
-    return _properties(book)
+    return properties
+
+
+def _write_front(book: Element, properties: dict[str, Scalar], into: DocumentBuilder) -> None:
+    """Add the title, authors and description of a book, which its chapters rarely state."""
+    description = (book.findtext("{*}metadata/{*}description") or "").strip()
+    if description or "authors" in properties:
+        into.prose("\n".join(f"{key.title()}: {properties[key]}" for key in ("title", "authors") if key in properties))
+    if _TAG.search(description):
+        write_page(description, into)
+    else:
+        into.prose(description)
 
 
 class _Book:
@@ -127,4 +141,4 @@ def _properties(book: Element) -> dict[str, Scalar]:
     return {key: ", ".join(values) if key == "authors" else values[0] for key, values in found.items()}
 
 
-READER = Reader(name="epub", version=10, read=read_epub, mime_types=("application/epub+zip",))
+READER = Reader(name="epub", version=11, read=read_epub, mime_types=("application/epub+zip",))

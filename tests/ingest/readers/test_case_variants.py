@@ -574,7 +574,7 @@ def test_cells_of_excel_2003_are_read_as_shown(parser: Parser, tmp_path: Path) -
     assert "1 formula without a stored value" in document.warnings[0]
 
 
-def _write_book(path: Path, parts: dict[str, str], manifest: str, spine: str) -> None:
+def _write_book(path: Path, parts: dict[str, str], manifest: str, spine: str, metadata: str = "") -> None:
     with zipfile.ZipFile(path, "w") as book:
         book.writestr("mimetype", "application/epub+zip")
         book.writestr(
@@ -584,7 +584,7 @@ def _write_book(path: Path, parts: dict[str, str], manifest: str, spine: str) ->
         )
         book.writestr(
             "OEBPS/c.opf",
-            f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{manifest}</manifest><spine>{spine}</spine>'
+            f'<package xmlns="http://www.idpf.org/2007/opf">{metadata}<manifest>{manifest}</manifest><spine>{spine}</spine>'
             '<guide><reference type="toc" href="g.xhtml#top"/></guide></package>',
         )
         for name, content in parts.items():
@@ -623,6 +623,18 @@ def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: P
         "The chapter f.xhtml is an empty file.",
         "The page h.xhtml is encrypted and was not read. The order does not list it.",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("description", ["Two boys search a ferry.", "&lt;p&gt;Two boys search a ferry.&lt;/p&gt;"])
+def test_the_authors_and_the_description_of_a_book_can_be_quoted(
+    parser: Parser, tmp_path: Path, description: str
+) -> None:
+    fields = "<title>The Pier</title><creator>A. Lin</creator><creator>B. Moe</creator>"
+    metadata = f"<metadata>{fields}<description>{description}</description></metadata>"
+    item = '<item id="a" href="a.xhtml" media-type="application/xhtml+xml"/>'
+    _write_book(tmp_path / "a.epub", {"OEBPS/a.xhtml": "<p>One.</p>"}, item, '<itemref idref="a"/>', metadata)
+    front = "Title: The Pier\nAuthors: A. Lin, B. Moe\n\nTwo boys search a ferry."
+    assert parser.parse(tmp_path / "a.epub").text == f"{front}\n\nOne."
 
 
 def test_the_style_sheets_of_a_book_apply(parser: Parser, tmp_path: Path) -> None:
