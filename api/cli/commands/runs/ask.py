@@ -156,21 +156,6 @@ def ask(
     show_and_end(cli, answer, note=note, verbose=verbose, quiet=quiet)
 
 
-def _untested(candor: "Candor", answer: "Answer") -> str:
-    """Return what to do about claims that were not checked because nobody has tested whether the model can do it."""
-    from multi_agent.llm.endpoints.memory import CLAIM_CHECKS, EndpointMemory
-
-    settings = candor.settings
-    tested = EndpointMemory(settings.llm, settings.home / "endpoints", CLAIM_CHECKS).recall() is not None
-    if (
-        tested
-        or settings.research.check_claims != "auto"
-        or not any(each.stands and not each.supported for each in answer.claims)
-    ):
-        return ""
-    return "`candor doctor` tests once whether the model can check the claims that rules cannot decide."
-
-
 @app.command(shares={"model", "sources", "documents", "latest", *FILTERS})
 def chat(
     cli: Cli,
