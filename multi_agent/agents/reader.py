@@ -363,7 +363,7 @@ class Reader(StepAgent):
         rules = rules.with_short(response.short)
         ask = self._kit.checks_claims and response.sufficient  # the check rejects answers that only come close
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
-        return await check.judge(statements)
+        return await check.judge(statements, response.short.strip() if claims and response.sufficient else "")
 
 
 class _DraftChecker:

@@ -162,7 +162,8 @@ class Synthesizer(StepAgent):
         question, kit, rules = sources.question, self._kit, sources.rules.with_short(response.short)
         check = SupportCheck(rules, question, self.card.name, kit.llm, kit.publish, ask=ask)
         claims = () if answers_absence(response, question) else response.claims
-        return await check.judge(sources.statement(claim) for claim in claims)
+        bare = response.short.strip() if claims and response.sufficient else ""
+        return await check.judge((sources.statement(claim) for claim in claims), bare)
 
 
 class _Sources:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from multi_agent.errors import InvalidResponse, PromptTooLong
 from multi_agent.grounding.judged import COMPUTED, WORD_FOR_WORD, Judged, Statement
 from multi_agent.grounding.support import PICTURED, SupportRules, mark_pictured
+from multi_agent.grounding.terms import TermIndex, find_terms
 from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.values.bus import Publish
@@ -53,9 +54,13 @@ class SupportCheck:
         self._rules, self._question, self._agent = rules, question, agent
         self._llm, self._publish, self._ask = llm, publish, ask
 
-    async def judge(self, statements: Iterable[Statement]) -> list[Judged]:
-        """Return a verdict per statement, in order. Publish repairs, rejections, model checks and pictured claims."""
+    async def judge(self, statements: Iterable[Statement], bare: str = "") -> list[Judged]:
+        """Return a verdict per statement, in order. Publish repairs, rejections, model checks and pictured claims.
+
+        ``bare`` is the short answer, which people read first. If the statements do not say it, it gets a verdict, too.
+        """
         judged = [self._rules.judge(statement) for statement in statements]
+        judged += self._unsaid(bare, judged)
         if repairs := tuple(each.repair.strip() for each in judged if each.repair):
             await self._publish(ResponseRepaired(caller=self._agent, repairs=repairs))
         judged = [mark_pictured(each, self._rules) for each in await self._settle(judged)]
@@ -71,6 +76,22 @@ class SupportCheck:
                     )
                 )
         return judged
+
+    def _unsaid(self, bare: str, judged: Sequence[Judged]) -> list[Judged]:
+        """Return the bare answer with its verdict, if the statements that stand and their evidence say none of it.
+
+        A bare number may count what the statements list.
+        """
+        standing = [each.statement for each in judged if each.stands]
+        said = TermIndex("\n".join((self._question, *(each.text for each in standing))))
+        terms = find_terms(bare)
+        if not standing or not terms or any(term in said for term in terms):
+            return []
+        evidence = tuple(dict.fromkeys(item for each in standing for item in each.evidence))
+        computations = tuple(item for each in standing for item in each.computations)
+        found = self._rules.judge(Statement(bare, evidence, computations))
+        counted = {str(len(standing)), str(len(evidence))}
+        return [] if bare in counted or (found.stands and found.statement.evidence == evidence) else [found]
 
     async def _settle(self, judged: Sequence[Judged]) -> list[Judged]:
         asked = [each for each in judged if _is_asked(each)]

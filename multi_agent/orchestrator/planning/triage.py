@@ -163,7 +163,7 @@ class Triage(PlanningCalls):
     async def _search(self, response: Any, question: str) -> Plan:
         name = getattr(response, "agent", self._agents[0].name)
         card = next(card for card in self._agents if card.name == name)
-        documents = await self._known(() if response.documents == "all" else response.documents)
+        documents = await self._known(() if "all" in response.documents else response.documents)
         return one_step_plan((card,), question, "fast", _further(response.queries, question), documents)
 
     async def _look_up(self, inputs: BaseModel, question: str) -> Plan:
@@ -202,7 +202,9 @@ class Triage(PlanningCalls):
         ]
         names = tuple(dict.fromkeys(filter(None, found.values())))
         if names and not await self.documents.are_meant(names):
-            repairs.append(f"dropped {', '.join(names)}: not named in the question, whose best passages are in other documents")
+            repairs.append(
+                f"dropped {', '.join(names)}: not named in the question, whose best passages are in other documents"
+            )
             names = ()
         if repairs:
             await self.publish(ResponseRepaired(caller="Triage", repairs=tuple(repairs)))

@@ -92,6 +92,39 @@ async def test_a_bare_answer_that_no_sentence_states_is_insufficient(serve: Serv
     assert (synthesis.text, synthesis.sufficient) == ("Nordwind Kälte [unsupported]", False)
 
 
+PALLETS = claim("It is delivered on pallets.", (3, "It is delivered on pallets."))
+
+
+@pytest.mark.parametrize("short", ["Nordwind Kälte", "1987", "20 years"])
+async def test_a_bare_answer_that_its_claims_do_not_say_is_insufficient(
+    serve: Serve, books: CollectionLibrary, short: str
+) -> None:
+    """People read the bare answer first, and a small model writes one that its claims have nothing to do with."""
+    bench = Bench(Reader, serve(answering(PALLETS, short=short)), books)
+    synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
+    assert (synthesis.sufficient, synthesis.short) == (False, "")
+    assert [(each.text, each.stands) for each in synthesis.claims] == [(PALLETS["text"], True), (short, False)]
+
+
+async def test_a_bare_answer_that_its_claims_do_not_say_gets_its_sentence(
+    serve: Serve, books: CollectionLibrary
+) -> None:
+    bench = Bench(Reader, serve(answering(PALLETS, short="Kestrel Kompressoren")), books)
+    synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
+    assert (synthesis.sufficient, synthesis.short) == (True, "Kestrel Kompressoren")
+    assert [each.text for each in synthesis.claims] == [PALLETS["text"], "Kestrel Kompressoren"]
+    assert SUPPLIER.splitlines()[0] in [item.quote for item in synthesis.evidence]
+
+
+@pytest.mark.parametrize("short", ["1", "yes", "pallets", "the Borea 12", "on a pallet"])
+async def test_a_bare_answer_in_other_words_or_a_count_stays(
+    serve: Serve, books: CollectionLibrary, short: str
+) -> None:
+    bench = Bench(Reader, serve(answering(PALLETS, short=short)), books)
+    synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
+    assert (synthesis.sufficient, synthesis.short, len(synthesis.claims)) == (True, short, 1)
+
+
 async def test_it_reports_what_was_searched_and_read(serve: Serve, books: CollectionLibrary) -> None:
     bench = Bench(Reader, serve(answering(MAKER)), books)
     synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
