@@ -138,7 +138,7 @@ def test_an_answer_is_printed_with_its_evidence(
     assert source == "[1] pumps.md, § Limits: “The Borea 12 works down to -25 °C.”"
     assert re.fullmatch(r"A quote on its page: candor show run_\S+ 1 · All steps: candor trace run_\S+", more)
     progress, hint = asked.err.splitlines()
-    assert (progress, hint.startswith("`candor doctor` tests once")) == ("  Searching papers …", True)
+    assert (progress, hint.startswith("`candor doctor`, or “Try it”")) == ("  Searching papers …", True)
     bare = run("ask", QUESTION, "-q")
     assert (bare.code, bare.out, bare.err) == (0, f"{answer}\n", "")
 
