@@ -423,8 +423,13 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
 
 def find_home(home: Path | None = None) -> Path:
     """Return the data folder: ``home``, otherwise ``CANDOR_HOME``, otherwise the user's data folder."""
-    folder = home or Path(os.environ.get(f"{PREFIX}HOME") or platformdirs.user_data_path("candor"))
+    folder = home or Path(os.environ.get(f"{PREFIX}HOME") or default_home())
     return folder.expanduser().absolute()
+
+
+def default_home() -> Path:
+    """Return the user's data folder."""
+    return platformdirs.user_data_path("candor")
 
 
 def read_models(home: Path) -> ChosenModels:

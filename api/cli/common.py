@@ -110,12 +110,23 @@ class Cli(typer.Context):
         """The value of `--sources` as a field of a request; none without the option."""
         return {} if self.sources is None else {"sources": [each.strip() for each in self.sources.split(",")]}
 
-    def make_candor(self, **overrides: Any) -> Candor:
-        """Build Candor from the current settings. Raises SettingsError."""
-        from api.bootstrap import Candor
-        from api.settings import load_settings
+    def make_candor(self, *, creates: bool = False, search_process: bool = False, **overrides: Any) -> Candor:
+        """Build Candor from the current settings. ``creates``: with a new data folder, too.
 
-        return Candor(load_settings(self.home, **overrides))
+        Raises SettingsError, and UsageError if the data folder that the user names does not exist.
+        """
+        from api.bootstrap import Candor
+        from api.settings import default_home, load_settings
+
+        settings = load_settings(self.home, **overrides)
+        if settings.database_url is None and not settings.home.exists() and settings.home != default_home():
+            if not creates:
+                raise UsageError(
+                    f"There is no data folder {str(settings.home)!r}. Check --home and CANDOR_HOME. `candor ingest` "
+                    "and `candor serve` create a new one."
+                )
+            print_message(f"New data folder: {settings.home}")
+        return Candor(settings, search_process=search_process)
 
     @property
     def caller(self) -> Caller:

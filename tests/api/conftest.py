@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -46,7 +47,8 @@ _load_once = cache(make_embedder)
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embedder: Embedder) -> Run:
-    """``run("ask", "Why?", "--json")``. All commands share the loaded embedding models."""
+    """``run("ask", "Why?", "--json")``. The data folder exists. All commands share the loaded embedding models."""
+    Path(os.environ["CANDOR_HOME"]).mkdir(mode=0o700, exist_ok=True)
     monkeypatch.setattr(
         "vectorstore.embedding.embedder.make_embedder",
         lambda settings: embedder if settings == EmbeddingSettings() else _load_once(settings),

@@ -55,7 +55,7 @@ def doctor(
     from api.cli.render.diagnosis import show_diagnosis
     from api.jobs.queue import check_jobs
 
-    candor = cli.make_candor()
+    candor = cli.make_candor(creates=True)
     diagnosis = candor.doctor.diagnose(check_jobs(candor.settings))
     cli.show(diagnosis, show_diagnosis, settings=settings)
     if not diagnosis.ok:

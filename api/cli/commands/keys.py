@@ -56,7 +56,7 @@ def add(
     }
     from api.auth.keys import KeyRequest
 
-    candor = cli.make_candor()
+    candor = cli.make_candor(creates=True)
     user_id = candor.users.named(user).id if user else None
     request = valid_request(
         KeyRequest, name=name, rights=parse_rights(right), expires_at=_parse_lifetime(expires), limits=limits,

@@ -52,7 +52,7 @@ def use(
 
     if kind not in MODEL_TABLES:
         raise UsageError(f"There is no kind of model {kind!r}. Known: {', '.join(MODEL_TABLES)}.")
-    candor, table = cli.make_candor(), kind
+    candor, table = cli.make_candor(creates=True), kind
     if kind == "embedding" and read_address(candor.settings.home / "collections"):
         raise UsageError("A service runs on this data folder. Choose the embedding model in its page, or stop it.")
     secret = typer.prompt("API key", hide_input=True, err=True) if key else None

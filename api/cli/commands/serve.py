@@ -38,13 +38,11 @@ def serve(
 
     Example: candor serve --port 8484
     """
-    from api.bootstrap import Candor
     from api.http.server import serve as run_service
-    from api.settings import load_settings
 
     options = {"host": host, "port": port, "certfile": certfile, "keyfile": keyfile}
     given = {name: value for name, value in options.items() if value is not None}
-    candor = Candor(load_settings(cli.home, **({"service": given} if given else {})), search_process=True)
+    candor = cli.make_candor(creates=True, search_process=True, **({"service": given} if given else {}))
 
     def announce(url: str) -> None:
         if cli.as_json:
@@ -74,11 +72,9 @@ def worker(
 
     Example: candor worker --queues research
     """
-    from api.bootstrap import Candor
     from api.jobs.assembly import run_worker
-    from api.settings import load_settings
 
-    candor = Candor(load_settings(cli.home), search_process=True)
+    candor = cli.make_candor(creates=True, search_process=True)
 
     def announce(queue: JobQueue) -> None:
         limits = {kind.value: limit for kind, limit in queue.limits.items()}

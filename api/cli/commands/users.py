@@ -31,7 +31,7 @@ def add(cli: Cli, name: Name, right: Rights = None, group: Groups = None, email:
     from api.auth.users import NewUser
 
     new = valid_request(NewUser, name=name, rights=parse_rights(right or ()), groups=group or (), email=email or None)
-    cli.print_result(cli.make_candor().users.add(new), f"Added {name}. Next: candor users invite {name}")
+    cli.print_result(cli.make_candor(creates=True).users.add(new), f"Added {name}. Next: candor users invite {name}")
 
 
 @app.command("invite")

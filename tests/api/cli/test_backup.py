@@ -146,7 +146,6 @@ def test_the_archive_is_consistent_while_runs_are_written(
 
 
 def test_a_folder_with_files_is_refused(archive: Path, run: Callable, tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
     (tmp_path / "home" / "candor.toml").write_text("")
     refused = run("restore", archive, "--home", tmp_path / "home")
     assert (refused.code, "is not empty" in refused.err) == (2, True)

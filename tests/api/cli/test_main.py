@@ -318,6 +318,21 @@ def test_the_data_folder_stands_before_or_after_the_command(run: Callable, folde
     assert "error" in run("documents", "--json").json
 
 
+def test_only_a_command_that_stores_something_creates_the_named_data_folder(
+    run: Callable, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = tmp_path / "wrong"
+    for words in ("documents",), ("search", "pump"), ("ask", "Why?"), ("runs",), ("show", "pumps.md"):
+        refused = run(*words, "--home", wrong)
+        assert (refused.code, f"no data folder '{wrong}'" in refused.err) == (2, True), words
+    monkeypatch.setenv("CANDOR_HOME", str(wrong))
+    assert "Check --home and CANDOR_HOME" in run("collections", "--json").json["error"]["message"]
+    assert not wrong.exists()
+    assert f"New data folder: {wrong}" in run("ingest", folder).err
+    assert "data folder" not in run("ingest", folder).err
+    assert run("documents").code == 0
+
+
 def test_an_empty_folder_is_an_error(run: Callable, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = run("ingest", tmp_path / "empty")

@@ -92,7 +92,7 @@ def home(
     base, model = prepared
     use_model(model)
     monkeypatch.setattr(Candor, "embedder", embedder)
-    return shutil.copytree(base / "home", tmp_path / "home")
+    return shutil.copytree(base / "home", tmp_path / "home", dirs_exist_ok=True)
 
 
 @pytest.fixture

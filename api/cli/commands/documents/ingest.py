@@ -1,7 +1,7 @@
 """``candor ingest``, ``adopt`` and ``drop``: read files into a collection, take it over, delete it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -90,7 +90,8 @@ def ingest(
         raise UsageError("--sync and --watch need files or folders.")
     if watch and (cli.as_json or dry_run):
         raise UsageError("--watch cannot be combined with --json or --dry-run.")
-    candor = cli.make_candor(**({"ingest": {"ocr": ocr}} if ocr else {}))
+    overrides: dict[str, Any] = {"ingest": {"ocr": ocr}} if ocr else {}
+    candor = cli.make_candor(creates=True, **overrides)
     files = [path for path in paths or () if path not in urls]
     request = IngestRequest(
         collection=collection or choose_collection(candor, [Path(path) for path in files or urls]),

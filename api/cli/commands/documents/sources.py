@@ -87,7 +87,7 @@ def add(
         include=tuple(include or ()),
         every=every,
     )
-    candor = cli.make_candor()
+    candor = cli.make_candor(creates=True)
     candor.collections.require_kept(collection)
     added = candor.sources.add(source)
     message = f"Added {added.name}. `candor sources sync {added.name} -c {collection}` reads it."

@@ -106,7 +106,7 @@ def ask(
     from api.cli.ask.options import read_passages, repeat
     from api.cli.ask.run import make_budgeted, parse_inputs, run_question, show_and_end
 
-    candor = cli.make_candor()
+    candor = cli.make_candor(creates=bool(paths))
     options = {
         "mode": mode,
         "agent": agent,

@@ -155,7 +155,7 @@ def import_file(
             content = opened.read(LARGEST_FILE + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
-    candor = cli.make_candor()
+    candor = cli.make_candor(creates=True)
     imported = candor.run_import.add(cli.caller, content, collection)
     cli.print_result(imported, f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.")
 
