@@ -19,4 +19,4 @@ def read_image(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]
     return scans.report(into) | list_pictured([*scans.recognised])
 
 
-READER = Reader(name="image", version=3, read=read_image, mime_types=("image/*",))
+READER = Reader(name="image", version=4, read=read_image, mime_types=("image/*",))

@@ -31,4 +31,4 @@ def read_iwork(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]
     return read_pdf(replace(request, data=preview), into)
 
 
-READER = Reader(name="iwork", version=3, read=read_iwork, mime_types=("application/x-iwork*",))
+READER = Reader(name="iwork", version=4, read=read_iwork, mime_types=("application/x-iwork*",))

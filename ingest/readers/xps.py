@@ -111,4 +111,4 @@ def _points(text: str | None) -> float:
     return _number(text) * _POINTS
 
 
-READER = Reader(name="xps", version=3, read=read_xps, mime_types=("application/vnd.ms-xpsdocument", "application/oxps"))
+READER = Reader(name="xps", version=4, read=read_xps, mime_types=("application/vnd.ms-xpsdocument", "application/oxps"))

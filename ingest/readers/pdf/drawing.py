@@ -9,6 +9,7 @@ from itertools import islice, pairwise
 from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfMatrix, PdfPage
@@ -74,10 +75,21 @@ def rotate_box(box: Bounds, turn: int) -> Bounds:
             return left, bottom, right, top
 
 
-def page_objects(page: PdfPage, most: int) -> Iterator[tuple[Any, int, Bounds]]:
+_Object = tuple[Any, int, Bounds]
+_objects: WeakKeyDictionary[PdfPage, Sequence[_Object]] = WeakKeyDictionary()
+"""The objects of open pages: several parts of the reader look at each of them."""
+
+
+def page_objects(page: PdfPage, most: int) -> Iterator[_Object]:
     """Yield the objects of a page with their types and bounds, in the order in which they are drawn."""
+    if page not in _objects:
+        _objects[page] = tuple(islice(_objects_of(page), _MAX_SHAPES))
+    return islice(_objects[page], most)
+
+
+def _objects_of(page: PdfPage) -> Iterator[_Object]:
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    for index in range(min(pdfium.FPDFPage_CountObjects(page), most)):
+    for index in range(pdfium.FPDFPage_CountObjects(page)):
         each = pdfium.FPDFPage_GetObject(page, index)
         pdfium.FPDFPageObj_GetBounds(each, left, bottom, right, top)
         yield each, pdfium.FPDFPageObj_GetType(each), (left.value, bottom.value, right.value, top.value)

@@ -44,7 +44,7 @@ from vectorstore.models import Scalar
 
 _STRUCK = re.compile(r"~~[^~\s]+~~(?: ~~[^~\s]+~~)+")
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
-_NUMBERING = re.compile(r"^\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{2,4})[.)]$")
+_NUMBERING = re.compile(r"^(?:\d{1,3}|\(?(?:\d{1,2}|[A-Za-z]|[ivxIVX]{2,4}))[.)]$")  # "(143)" is a figure
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
 _PERCENT = re.compile(r"^\)?%\)?$")
 _LEADERS = 4  # minimum number of dots in a dot leader
@@ -54,6 +54,7 @@ _FIGURE_END = "0123456789)%—–-"
 
 _WIDE_GAP = 1.0  # line heights: words with a wider gap belong to different cells
 _RULED_GAP = 0.2  # line heights: the same for words with a drawn line between them
+_BETWEEN_RULES = 0.5  # line heights: minimum gap between the lines drawn below two columns, not two words
 
 _ANGLES_READ = 200  # sampled characters per page that determine its rotation
 
@@ -319,7 +320,10 @@ def _line(text_page: PdfTextPage, words: Sequence[tuple[int, Word]], drawing: Dr
 
 def line_of(words: Sequence[Word], drawing: Drawing, size: float, page: int) -> Line:
     """Return a line of these words, with its cells in the frames of the drawing."""
-    cells = split_cells(words, rules=drawing.vertical)
+    bottom, top = min(word.bottom for word in words), max(word.top for word in words)
+    underlines = find_underlines(bottom, top, drawing)
+    between = [((left + right) / 2, bottom, top) for left, right in _gaps_between(underlines, words, size)]
+    cells = split_cells(words, rules=sorted([*drawing.vertical, *between]) if between else drawing.vertical)
     return Line(
         words=tuple(words),
         cells=cells,
@@ -327,8 +331,16 @@ def line_of(words: Sequence[Word], drawing: Drawing, size: float, page: int) -> 
         page=page,
         band=find_band(*words[0].middle, drawing.horizontal),
         boxes=tuple(find_box(*cell[0].middle, cell[-1].x1, drawing) for cell in cells),
-        underlines=find_underlines(min(word.bottom for word in words), max(word.top for word in words), drawing),
+        underlines=underlines,
     )
+
+
+def _gaps_between(underlines: Sequence[Extent], words: Sequence[Word], size: float) -> Iterator[Extent]:
+    """Yield the gaps between the lines drawn below two columns that are gaps between words, too."""
+    for (_, left), (right, _) in pairwise(underlines):
+        is_wide = right - left > _BETWEEN_RULES * size
+        if is_wide and not any(word.x0 < right - 1 and word.x1 > left + 1 for word in words):
+            yield left, right
 
 
 def _style(text_page: PdfTextPage, words: Sequence[tuple[int, Word]], drawing: Drawing, turn: int) -> Style:

@@ -8,10 +8,10 @@ stays, so no word is lost.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 from ingest.readers.pdf.lines import Line, joined
 
@@ -29,7 +29,7 @@ _LARGE = 1.5  # ratio to the usual type size above which type is large
 _LIGHT = 0.6  # share of the brightness of white above which type is light
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class _Position:
     """Position of a line: the index of its page, and its index on that page."""
 
@@ -80,6 +80,7 @@ def without_page_headers(pages: Sequence[Sequence[Line]]) -> list[Line]:
     for positions in numbered.values():
         if _repeat(positions, enough):
             removed.update(_repeated_elsewhere(positions, pages, removed))
+    removed.update(list(_close_to_the_body(pages, removed)))
     return [
         line
         for page, lines in enumerate(pages)
@@ -101,6 +102,26 @@ def _edge(lines: Sequence[Line], *, at_top: bool) -> list[int]:
         if space >= _APART * max(lines[inner].height, 1.0):
             edge = position
     return inwards[:edge]
+
+
+def _close_to_the_body(pages: Sequence[Sequence[Line]], removed: Collection[_Position]) -> Iterator[_Position]:
+    """Yield the outermost lines that are not separate, but headers, footers or page numbers of earlier pages."""
+    seen: dict[object, list[int]] = defaultdict(list)
+    for at in sorted(removed):
+        for mark in _common(pages[at.page][at.line].text, at.page):
+            seen[mark].append(at.page)
+    for (page, lines), at_top in product(enumerate(pages), (True, False)):
+        if lines and not _edge(lines, at_top=at_top):
+            index = (max if at_top else min)(range(len(lines)), key=lambda at: lines[at].top)
+            before = (seen[mark] for mark in _common(lines[index].text, page))
+            if any(len(found) >= _MIN_PAGES and found[0] < page for found in before):
+                yield _Position(page, index)
+
+
+def _common(text: str, page: int) -> Iterator[object]:
+    """Yield what a header has in common on all pages: its text, or the text around the number of its page."""
+    yield text
+    yield from ((number - page, around) for number, around in _numbers(text))
 
 
 def _numbers(text: str) -> Iterator[tuple[int, tuple[str, str]]]:

@@ -136,8 +136,10 @@ def _figures(cell: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
 
 
 def row_of(cells: Cells, columns: Columns) -> list[str]:
-    """Return the text of each column. Assigns cells by order if the counts match, otherwise by position."""
-    if len(cells) == len(columns):
+    """Return the text of each column. Assigns cells by order if the counts and places match, otherwise by position."""
+    if len(cells) == len(columns) and all(
+        at in (places := overlapped(cell, columns)) or not places for at, cell in enumerate(cells)
+    ):
         return [joined(cell) for cell in cells]
     row = [""] * len(columns)
     for cell in cells:

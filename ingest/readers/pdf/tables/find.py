@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ingest.readers.pdf.lines import Line, joined
-from ingest.readers.pdf.tables.columns import Columns, cells_in, find_columns, row_of, split_figures
+from ingest.readers.pdf.tables.columns import (
+    Columns,
+    cells_in,
+    find_columns,
+    row_of,
+    split_at_narrow_gaps,
+    split_figures,
+)
 from ingest.readers.pdf.tables.grids import Grid, find_grid
 from ingest.readers.pdf.tables.header_lines import fits_size, framed_heads, header_start
 from ingest.readers.pdf.tables.rows import gap, join_rows, near, overlap
@@ -31,7 +38,7 @@ _ROWS_OF_MANY_CELLS = 2  # the same if a row has more than two cells
 _LABELS = 4  # maximum consecutive lines with only a label inside a table, such as "Assets" and "Current assets:"
 _HEADER_LINES = 60  # lines to search below the start of a header for its rows; each header cell may be a line
 _FRAMED_HEADS = 20  # the same above a framed table
-_WRAPPED_LABELS = 8  # the same as _LABELS for closely spaced lines, such as a label of five lines
+_WRAPPED_LABELS = 8  # the same for closely spaced lines, such as a label of five lines
 _ROWS_APART = 0.5  # line heights: maximum space between closely spaced lines
 _LINE_GAP = 0.45  # line heights: maximum space between two lines of one cell
 _LABEL_GAP = 2.0  # line heights: maximum space between label lines
@@ -189,6 +196,10 @@ def _is_row(lines: Sequence[Line], index: int, start: int) -> bool:
     after = next((at for at in range(index, last) if len(lines[at].cells) > 1), None)
     if before is None or after is None or lines[after].page != line.page or not fits_size(line, lines[before]):
         return False
+    if len(lines[before].cells) == 2 == len(lines[after].cells):
+        columns = find_columns([lines[before], lines[after]])
+        if split_at_narrow_gaps(line, columns, columns):
+            return True
     if line.words[-1].x1 >= min(lines[at].cells[1][0].x0 for at in (before, after)):
         return after - before == 2 and _is_long_label(line, lines[before], lines[after])
     return after - before == 2 or _continues_after_labels(lines[before : after + 1])
@@ -225,9 +236,9 @@ def _has_figures(line: Line) -> bool:
 def _continues_after_labels(lines: Sequence[Line]) -> bool:
     """Return whether the table continues after several label lines. A row without figures starts another table."""
     gaps = [gap(*pair) for pair in pairwise(lines)]
-    few = len(lines) <= _LABELS + 2 and max(gaps) < _LABEL_GAP
-    closely = len(lines) <= _WRAPPED_LABELS + 2 and max(gaps) < _ROWS_APART
-    return (few or closely) and _has_figures(lines[-1])
+    wide = sum(space >= _ROWS_APART for space in gaps)  # closely spaced lines after a blank row have one wide gap
+    few = len(lines) <= (_WRAPPED_LABELS if wide < 2 else _LABELS) + 2
+    return few and max(gaps) < _LABEL_GAP and _has_figures(lines[-1])
 
 
 def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[int, int, int]:
@@ -241,7 +252,7 @@ def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[in
     core = top = start
     while top > first and lines[top - 1].page == page and _joins_above(lines, top, end, columns, reach):
         top -= 1
-        if len(cells_in(lines[top], columns)) > 1:
+        if len(cells_in(lines[top], columns)) > 1 or _in_row(lines[top], lines[top + 1 : start + 1]):
             start = top
     heads = header_start(lines, core, first, columns)
     above_heads = start < heads

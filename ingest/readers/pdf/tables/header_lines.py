@@ -8,7 +8,7 @@ from enum import Enum, auto
 from ingest.readers.pdf.lines import Line, joined
 from ingest.readers.pdf.tables.columns import Cell, Columns, extent, middle
 from ingest.readers.pdf.tables.rows import near, overlap
-from ingest.readers.pdf.tables.spanning import head_cells
+from ingest.readers.pdf.tables.spanning import head_cells, is_stacked
 from ingest.readers.shared.header_rows import is_figure
 
 _LARGER = 1.3  # ratio to the type size of the rows from which a line is a heading
@@ -38,7 +38,12 @@ def header_start(lines: Sequence[Line], start: int, first: int, columns: Columns
         line = lines[index]
         if line.page != lines[start].page or not fits_size(line, lines[start]):
             break
-        if (role := _role(line, columns)) is _Role.OTHER:
+        role = _role(line, columns)
+        if role is _Role.OTHER and any(
+            kind is _Role.HEAD and is_stacked(line.words, other.words) for _, other, kind in above
+        ):
+            role = _Role.HEAD
+        if role is _Role.OTHER:
             break
         above.append((index, line, role))
     connected = _connected([line for _, line, _ in above], lines[start])

@@ -78,6 +78,10 @@ def join_rows(lines: Sequence[Line], cells: Sequence[Sequence[str]], limit: floa
     return tuple(tuple(row.cells) for row in rows)
 
 
+def _meet(one: Band, other: Band) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
 class _Layout:
     """How one table separates its rows: by space, or by drawn lines and shading."""
 
@@ -110,7 +114,9 @@ class _Layout:
             return True
         distance = min(gap(member, part.line) for member in members) / self._pitch
         if not part.label:
-            return part.line.band not in self._single and distance < _WRAPPED_GAP
+            own = part.line.band
+            is_apart = own and all(each.band and not _meet(each.band, own) for each in members)
+            return not is_apart and own not in self._single and distance < _WRAPPED_GAP
         if row.label.endswith(":") or (row.has_values and part.has_values):
             return False
         if part.label[0].islower():

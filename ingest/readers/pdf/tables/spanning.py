@@ -6,6 +6,7 @@ alignment with the columns. They apply in this order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ _ALIGNED = 0.8  # line heights: maximum offset between an edge or the centre of 
 _SPLIT_GAP = 0.3  # line heights: minimum gap between the heads of adjacent columns
 _COVERED = 0.5  # minimum overlap of a head and a column, as a share of the narrower width
 
+_UNIT = re.compile(r"^\(\D*[^\W\d_]{2}\D*\)$")  # "(in millions)" may apply to all columns
+
 Span = range
 """The indexes of the columns below a head."""
 
@@ -49,7 +52,19 @@ def place_heads(lines: Sequence[Line], columns: Columns) -> list[list[str]]:
         row, heads = _place(line, columns, placed, rows[0] if rows else None)
         rows.insert(0, row)
         placed += heads
+        columns = _with_heads(columns, heads)
     return rows
+
+
+def _with_heads(columns: Columns, heads: Sequence[_Head]) -> Columns:
+    """Return the columns as wide as their own heads: the figures below may be only dashes."""
+    wide = list(columns)
+    for cell, span in heads:
+        (left, right), (start, end) = extent(cell), columns[span[0]]
+        near = max(left - end, start - right) < cell[0].top - cell[0].bottom
+        if len(span) == 1 and near and overlapped(cell, columns) in ([], [span[0]]):
+            wide[span[0]] = min(left, start), max(right, end)
+    return wide
 
 
 def _ruled_columns(lines: Sequence[Line], columns: Columns) -> Columns:
@@ -123,53 +138,71 @@ def _spans(
 ) -> list[Span]:
     if not heads:
         return []
-    if repeated := _repeated(heads, columns, below):
+    stacked = [_head_below(cell, line, placed) for cell in heads]
+    are_centred = all(head and not _share_an_edge(cell, head.cell) for cell, head in zip(heads, stacked, strict=True))
+    if not are_centred and (repeated := _repeated(heads, columns, below)):
         return repeated
+    covered = [_covered(cell, columns) for cell in heads]
+    named = {index for head in placed if any(map(str.isalnum, joined(head.cell))) for index in head.span}
+    is_unit = len(heads) == 1 and bool(_UNIT.match(joined(heads[0])))
+    last = [named.isdisjoint(span) and not is_unit for span in covered]
     known = [
-        _underlined(cell, heads, line, columns, is_last=below is None) or _span_below(cell, line, placed)
-        for cell in heads
+        _underlined(cell, heads, line, columns, is_last=is_last) or (head and head.span)
+        for cell, head, is_last in zip(heads, stacked, last, strict=True)
     ]
-    if not any(known) and below is not None and (centred := _centred(heads, columns)):
+    if not any(known) and not all(last) and (centred := _centred(heads, columns)):
         return centred
-    taken = [span or _covered(cell, columns) for cell, span in zip(heads, known, strict=True)]
+    taken = [span or own for span, own in zip(known, covered, strict=True)]
     return [
-        span or _widened(cell, [*taken[:at], *taken[at + 1 :]], columns, is_last=below is None)
+        span or _widened(cell, [*taken[:at], *taken[at + 1 :]], columns, is_last=last[at])
         for at, (cell, span) in enumerate(zip(heads, known, strict=True))
     ]
 
 
-def _span_below(cell: Cell, line: Line, placed: Sequence[_Head]) -> Span | None:
-    """Return the columns of the head below if both lines are one head: they are close and aligned."""
-    left, right = extent(cell)
-    if any(start <= middle((left, right)) <= end for start, end in line.underlines):
+def _head_below(cell: Cell, line: Line, placed: Sequence[_Head]) -> _Head | None:
+    """Return the head below if both lines are one head. A drawn line between them separates them."""
+    head = next((head for head in reversed(placed) if overlapped(cell, [extent(head.cell)])), None)
+    if head is None or not is_stacked(cell, head.cell):
         return None
+    is_drawn = any(start <= middle(extent(cell)) <= end for start, end in line.underlines)
+    return None if is_drawn and cell[0].bottom >= head.cell[0].top else head
+
+
+def is_stacked(cell: Cell, below: Cell) -> bool:
+    """Return whether two lines are one head: they are close, and aligned at an edge or at the centre."""
     height = cell[0].top - cell[0].bottom
-    for head in reversed(placed):
-        start, end = extent(head.cell)
-        if left < end and start < right:
-            edges = (left - start, right - end, middle((left, right)) - middle((start, end)))
-            is_close = cell[0].bottom - head.cell[0].top < _LINE_GAP * height
-            return head.span if is_close and min(map(abs, edges)) <= _STACKED * height else None
-    return None
+    centred = abs(middle(extent(cell)) - middle(extent(below))) <= _STACKED * height
+    is_close = below[0].bottom < cell[0].bottom < below[0].top + _LINE_GAP * height
+    return is_close and (centred or _share_an_edge(cell, below))
+
+
+def _share_an_edge(cell: Cell, below: Cell) -> bool:
+    offsets = (one - other for one, other in zip(extent(cell), extent(below), strict=True))
+    return min(map(abs, offsets)) <= _STACKED * (cell[0].top - cell[0].bottom)
 
 
 def _underlined(cell: Cell, heads: Cells, line: Line, columns: Columns, *, is_last: bool) -> Span | None:
-    """Return the columns that the line drawn below the head spans, or None if it is below several heads.
+    """Return the columns that the lines drawn below the head span, or None if they are below several heads.
 
     A drawn line that starts at the labels spans all columns. Below the last line of heads, such a line shows no spans.
     """
     if _rule_per_column(line, columns):
         return None
-    for left, right in line.underlines:
-        if not left <= middle(extent(cell)) <= right:
-            continue
-        if sum(left <= middle(extent(other)) <= right for other in heads) > 1:
-            return None
-        if is_last and left <= middle(columns[0]):
-            return None
-        indexes = [index for index in range(1, len(columns)) if left <= middle(columns[index]) <= right]
-        return range(indexes[0], indexes[-1] + 1) if indexes else None
+    own = next((at for at in line.underlines if at[0] <= middle(extent(cell)) <= at[1]), None)
+    if own is None:
+        return None
+    reached = [at for at in line.underlines if at == own or _reaches(cell, at)]
+    for left, right in ((reached[0][0], reached[-1][1]), own):
+        heads_above = sum(left <= middle(extent(other)) <= right for other in heads)
+        if heads_above == 1 and not (is_last and left <= middle(columns[0])):
+            indexes = [index for index in range(1, len(columns)) if left <= middle(columns[index]) <= right]
+            return range(indexes[0], indexes[-1] + 1) if indexes else None
     return None
+
+
+def _reaches(cell: Cell, line: Extent) -> bool:
+    """Return whether the head is above more than the edge of the drawn line."""
+    return min(cell[-1].x1, line[1]) - max(cell[0].x0, line[0]) > (cell[0].top - cell[0].bottom) / 2
 
 
 def _repeated(heads: Cells, columns: Columns, below: Sequence[str] | None) -> list[Span] | None:

@@ -1,10 +1,14 @@
-"""Puts the cells of a table into rows. Some PDFs store a table by its columns, or its labels before its figures."""
+"""Puts the cells of a table into rows.
+
+Some PDFs store a table by its columns, its labels before its figures, or each wrapped cell before the rest of its row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
+from math import inf
 from statistics import median
 
 from ingest.readers.pdf.words import Word
@@ -26,6 +30,8 @@ _MATCHED = 0.7  # minimum share of lines with a line beside them
 _BESIDE = 0.6  # minimum vertical overlap of two lines of one row, as a share of their height
 _REACH = 60  # maximum blocks between two columns of a table; keeps pages of scattered words fast
 _FIGURES = 3  # minimum rows of a table with figures
+_WITHIN = 0.3  # line heights: maximum overlap of the lines of one cell
+_MOST_LINES = 12  # maximum lines of a cell of text; more may be a column of the page
 _MANY = 5  # minimum rows of a table without figures
 
 
@@ -35,7 +41,7 @@ def in_rows(lines: Sequence[Stored]) -> list[Stored]:
     Only the lines of tables that are stored in another order are moved. Columns of running text keep their order.
     """
     found: list[Stored] = []
-    blocks = _blocks(lines)
+    blocks = _blocks(_by_cells([_measured(line) for line in lines]))
     at = 0
     while at < len(blocks):
         end = _region_end(blocks, at)
@@ -91,9 +97,65 @@ def _measured(words: Stored) -> _Line:
     )
 
 
-def _blocks(lines: Sequence[Stored]) -> list[_Block]:
+def _by_cells(lines: Sequence[_Line]) -> list[_Line]:
+    """Return the lines with those of each row together whose cells are stored one after the other."""
+    found: list[_Line] = []
+    at = 0
+    while at < len(lines):
+        cells, end = _row_of_cells(lines, at)
+        found += _joined(lines[at:end]) if _is_row(cells) else lines[at:end]
+        at = end
+    return found
+
+
+def _joined(lines: Sequence[_Line]) -> Iterable[_Line]:
+    """Return the lines as rows, unless two cells in a row are too close to be told apart."""
+    rows = _in_rows(lines)
+    pairs = (pair for row in rows for pair in pairwise(row))
+    is_close = any(after.left - before.right < before.height for before, after in pairs)
+    return lines if is_close else (_measured([word for line in row for word in line.words]) for row in rows)
+
+
+def _row_of_cells(lines: Sequence[_Line], start: int) -> tuple[list[_Block], int]:
+    """Return the cells of one row, from left to right, and the end of their lines."""
+    cells, before = [_Block([lines[start]])], -inf
+    for at, line in enumerate(lines[start + 1 :], start + 1):
+        cell = cells[-1]
+        above = cell.lines[-1]
+        is_next = -_WITHIN * above.height < above.bottom - line.top < above.height
+        if is_next and before <= line.left < cell.right and line.right > cell.left:
+            if len(cell.lines) == _MOST_LINES:
+                return cells[:1], at
+            cell.lines.append(line)
+        elif line.left >= max(cell.right, before) and _are_level(line, cells):
+            before = max(cell.right, before)
+            cells.append(_Block([line]))
+        else:
+            return cells, at
+    return cells, len(lines)
+
+
+def _are_level(line: _Line, cells: Sequence[_Block]) -> bool:
+    return line.top > min(cell.bottom for cell in cells) and line.bottom < max(cell.top for cell in cells)
+
+
+def _is_row(cells: Sequence[_Block]) -> bool:
+    """Return whether the cells are a row of a table: at most one has long lines, and a line of the others has a gap."""
+    texts = [cell for cell in cells if not all(map(_is_cell, cell.lines))]
+    if len(cells) < 2 or len(texts) > 1:
+        return False
+    short = [line for cell in cells if cell not in texts for line in cell.lines]
+    return any(map(_has_gap, (*(cell.lines[0] for cell in texts), *short)))
+
+
+def _has_gap(line: _Line) -> bool:
+    """Return whether the line has a gap as wide as between two cells."""
+    return any(after.x0 - before.x1 > line.height for (_, before), (_, after) in pairwise(line.words))
+
+
+def _blocks(lines: Sequence[_Line]) -> list[_Block]:
     blocks: list[_Block] = []
-    for line in map(_measured, lines):
+    for line in lines:
         if blocks and _is_below(blocks[-1].lines[-1], line):
             blocks[-1].lines.append(line)
         else:
@@ -180,8 +242,7 @@ def _has_cells(block: _Block) -> bool:
 def _is_cell(line: _Line) -> bool:
     """Return whether the line consists of cells: it is short, holds mostly figures, or has wide gaps."""
     with_digits = sum(any(map(str.isdigit, word.text)) for _, word in line.words)
-    gaps = (after.x0 - before.x1 for (_, before), (_, after) in pairwise(line.words))
-    return len(line.words) <= _SHORT or 2 * with_digits >= len(line.words) or max(gaps) > line.height
+    return len(line.words) <= _SHORT or 2 * with_digits >= len(line.words) or _has_gap(line)
 
 
 def _is_figure(line: _Line) -> bool:
@@ -206,6 +267,10 @@ def _same_row(one: _Line, other: _Line) -> bool:
 
 
 def _rows(lines: Sequence[_Line]) -> list[Stored]:
+    return [[word for line in row for word in line.words] for row in _in_rows(lines)]
+
+
+def _in_rows(lines: Sequence[_Line]) -> list[list[_Line]]:
     rows: list[list[_Line]] = []
     for line in sorted(lines, key=lambda line: -line.bottom):
         row = next((row for row in reversed(rows[-2:]) if _same_row(row[0], line)), None)
@@ -213,5 +278,4 @@ def _rows(lines: Sequence[_Line]) -> list[Stored]:
             rows.append([line])
         else:
             row.append(line)
-    ordered = (sorted(row, key=lambda line: line.left) for row in rows)
-    return [[word for line in row for word in line.words] for row in ordered]
+    return [sorted(row, key=lambda line: line.left) for row in rows]

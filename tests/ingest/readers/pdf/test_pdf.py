@@ -126,6 +126,16 @@ def test_a_page_header_does_not_interrupt_a_table_across_pages(parser: Parser, t
     assert table[-10:] == [f"| {name} | 1999 |" for name in WORDS[:10]]
 
 
+def test_a_page_header_close_to_the_body_is_removed_like_the_others(parser: Parser, tmp_path: Path) -> None:
+    def page(number: int) -> list[Placed]:
+        at, below = (TOP - 6, BOTTOM) if number != 3 else (TOP - 4.5, TOP + 5 * 8)
+        return [(LEFT, at - 6 * (number != 3), "Harbour Report"), *body(number), (100, below, str(number + 1))]
+
+    lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", [page(number) for number in range(6)])))
+    assert lines.count("Harbour Report") == 1
+    assert "4" not in lines
+
+
 def test_two_pages_of_the_same_form_keep_repeated_lines(parser: Parser, tmp_path: Path) -> None:
     pages = [[(90, 12, "Repair order"), *body(page), (LEFT, 280, "Note: the bumper")] for page in range(2)]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))

@@ -276,3 +276,147 @@ def test_heads_below_a_table_belong_to_the_next_one(parser: Parser, tmp_path: Pa
     tables, _ = read(parser, tmp_path, [*first, *heads, *years, *second])
     assert [table[-1] for table in tables] == ["| Other | 7 | 1 |", "| Total | 224 | 168 |"]
     assert tables[1][0] == "|  | Three months 2023 | Nine months 2022 |"
+
+
+def test_a_head_wider_than_its_column_belongs_to_the_unit_below_it(parser: Parser, tmp_path: Path) -> None:
+    names = [Placed(x - 8, y, text, 8, align="C") for x, y, text in HEADS_WITH_UNITS]
+    body = [
+        *row(70, "Melton", "833", "50,625", columns=(110, 135)),
+        *row(76, "Safina", "-", "31,834", columns=(110, 135)),
+    ]
+    ((head, *_),), _ = read(parser, tmp_path, [Placed(LEFT, 64, "Name", 8), *names, *body])
+    assert head == "| Name | Option Awards (#) | Stock Awards (#) |"
+
+
+HEADS_WITH_UNITS = [(107, 61, "Option Awards"), (107, 64, "(#)"), (135, 61, "Stock Awards"), (135, 64, "(#)")]
+
+
+def test_a_group_head_is_repeated_over_columns_of_dashes(parser: Parser, tmp_path: Path) -> None:
+    columns = (60, 80, 100, 120, 140)
+    group = [Placed(82, 56, "Short-term benefits", 8, align="C"), Placed(132, 56, "After work", 8, align="C")]
+    names = [
+        Placed(x, y, text, 8, align="R")
+        for y, texts in (
+            (63, ("Basic", "Profit", "Goods", "Other", "Super-")),
+            (66, ("salary", "shares", "", "", "annuation")),
+        )
+        for x, text in zip(columns, texts, strict=True)
+        if text
+    ]
+    units = [Placed(x, 71, "$", 8, align="R") for x in columns]
+    body = [*row(77, "Meagher", "60,000", "-", "-", "-", "-", columns=columns)]
+    body += row(83, "Jackson", "65,000", "-", "-", "-", "-", columns=columns)
+    ((head, *_),), _ = read(parser, tmp_path, [*group, *names, *units, *body])
+    short = [f"Short-term benefits {name} $" for name in ("Basic salary", "Profit shares", "Goods", "Other")]
+    assert head == f"|  | {' | '.join(short)} | After work Super- annuation $ |"
+
+
+def test_a_line_of_a_head_is_not_repeated_over_its_neighbours(parser: Parser, tmp_path: Path) -> None:
+    lines = (
+        (56, ("", "Gross", "", "Gross")),
+        (60, ("Fair", "Unrealized", "Fair", "Unrealized")),
+        (64, ("Value", "Loss") * 2),
+    )
+    names = [
+        Placed(x - 7, y, text, align="C")
+        for y, texts in lines
+        for x, text in zip((110, 135, 160, 185), texts, strict=True)
+        if text
+    ]
+    ((head, *_),), _ = read(parser, tmp_path, [*names, *BODY])
+    assert head == "|  | Fair Value | Gross Unrealized Loss | Fair Value | Gross Unrealized Loss |"
+
+
+def test_a_head_above_the_lines_of_several_columns_is_repeated(parser: Parser, tmp_path: Path) -> None:
+    above = [Placed(150, 58, "Incorporated by reference", align="C")]
+    rules = [(left, left + 21, 59.5) for left in (115, 140, 165)]
+    ((head, *_),), _ = read(
+        parser, tmp_path, [*above, *heads(64, "Number", "Form", "File", "Date"), *BODY], rules=rules
+    )
+    group = "Incorporated by reference"
+    assert head == f"|  | Number | {group} Form | {group} File | {group} Date |"
+
+
+def test_cells_that_are_stored_after_a_wrapped_one_belong_to_its_row(parser: Parser, tmp_path: Path) -> None:
+    places = (20, 40, 130, 150, 170)
+    first = [
+        *(
+            Placed(x, y, text, 9, bold=True)
+            for x, y, text in ((20, 56, "Exhibit"), (20, 60, "No."), (40, 60, "Description"))
+        ),
+        *(
+            Placed(x, y, text, 9, bold=True)
+            for x, y, text in ((130, 60, "Form"), (150, 56, "File"), (150, 60, "number"))
+        ),
+        *(Placed(x, y, text, 9, bold=True) for x, y, text in ((170, 56, "Filing"), (170, 60, "date"))),
+    ]
+    texts = [
+        ("Third Restated Certificate of Incorporation of the old", "company, dated May"),
+        ("Bylaws of the old company as they were amended", "and restated in June"),
+    ]
+    rows = [
+        placed
+        for number, (above, below) in enumerate(texts, start=1)
+        for y in [58 + 9 * number]
+        for placed in (
+            *(Placed(x, y, text, 9) for x, text in zip(places, (f"3.{number}", above), strict=False)),
+            Placed(40, y + 4, below, 9),
+            *(Placed(x, y, text, 9) for x, text in zip(places[2:], ("8-K", f"00{number}", "5/22/06"), strict=True)),
+        )
+    ]
+    (table,), _ = read(parser, tmp_path, [*first, *rows])
+    assert table[0] == "| Exhibit No. | Description | Form | File number | Filing date |"
+    ends = [f"{above} {below} | 8-K | 00{number} | 5/22/06 |" for number, (above, below) in enumerate(texts, start=1)]
+    assert table[2:] == [f"| 3.{number} | {end}" for number, end in enumerate(ends, start=1)]
+
+
+def test_lines_drawn_below_two_columns_separate_values_from_labels(parser: Parser, tmp_path: Path) -> None:
+    values = [
+        ("(187)", "Loss of the second quarter"),
+        ("(569)", "Lower margin of all products"),
+        ("288", "Other costs"),
+        ("(143)", "Higher charges of the year"),
+        ("710", "Income"),
+    ]
+    texts = [
+        placed
+        for y, (value, label) in zip((60, 66, 72, 78, 84), values, strict=True)
+        for placed in (Placed(37, y, value, align="R"), Placed(41, y, label))
+    ]
+    rules = [(left, right, y) for y in (61.5, 73.5, 85.5) for left, right in ((20, 37.2), (40.5, 180))]
+    (table,), _ = read(parser, tmp_path, texts, rules=rules)
+    assert [line for line in table if "--" not in line] == [f"| {value} | {label} |" for value, label in values]
+
+
+def test_a_row_with_as_many_cells_as_columns_is_read_by_its_places(parser: Parser, tmp_path: Path) -> None:
+    columns = (110, 135, 160)
+    marked = [Placed(50, 76, "MTS"), Placed(95, 76, "*"), *row(76, "", "51.0", "27.5", "5", columns=columns)[1:]]
+    body = [
+        *[Placed(50, 70, "Holdings"), *row(70, "America", "100.0", "100.0", "500", columns=columns)],
+        *marked,
+        *[Placed(50, 82, "Exchange"), *row(82, "Asia", "80.0", "80.0", "7", columns=columns)],
+    ]
+    (table,), _ = read(parser, tmp_path, [*heads(64, "Control", "Equity", "Capital", columns=columns), *body])
+    assert "| MTS |" in next(line for line in table if "27.5" in line)
+    assert next(line for line in table if "27.5" in line).startswith("|  |")
+
+
+def test_a_row_whose_label_begins_a_page_continues_the_table(parser: Parser, tmp_path: Path) -> None:
+    above = [*heads(24, "2024", "2023", "2022", "2021"), *row(30, "Sales", "1,204", "1,120", "3,512", "3,298")]
+    above += row(36, "Costs", "804", "799", "2,401", "2,377")
+    below = [Placed(LEFT, 14.5, "Employee"), *row(19, "payments", "8", "7", "4", "3")]
+    below += row(26, "Profit", "392", "314", "1,107", "918")
+    rules = [(LEFT, 186, y) for y in (10, 20.5, 28)]
+    (table,), _ = read(parser, tmp_path, above, below, rules=rules)
+    assert table[-2:] == ["| Employee payments | 8 | 7 | 4 | 3 |", "| Profit | 392 | 314 | 1,107 | 918 |"]
+
+
+def test_labels_of_several_lines_below_a_blank_row_do_not_divide_a_table(parser: Parser, tmp_path: Path) -> None:
+    labels = [
+        Placed(LEFT, 86 + 5 * number, text)
+        for number, text in enumerate(("Changes", "of the year", "2022:", "Proceeds", "from a"))
+    ]
+    body = [*heads(64, "2024", "2023", "2022", "2021"), *BODY, *labels, *row(111, "sale", "11", "12", "13", "14")]
+    (table,), _ = read(parser, tmp_path, [*body, *row(116, "Options", "1,071", "4,697", "4,653", "44")])
+    assert table[-1] == "| Options | 1,071 | 4,697 | 4,653 | 44 |"
+    assert table[2] == "| Sales | 1,204 | 1,120 | 3,512 | 3,298 |"
