@@ -420,3 +420,19 @@ def test_labels_of_several_lines_below_a_blank_row_do_not_divide_a_table(parser:
     (table,), _ = read(parser, tmp_path, [*body, *row(116, "Options", "1,071", "4,697", "4,653", "44")])
     assert table[-1] == "| Options | 1,071 | 4,697 | 4,653 | 44 |"
     assert table[2] == "| Sales | 1,204 | 1,120 | 3,512 | 3,298 |"
+
+
+def test_lines_in_different_ruled_rows_are_different_rows(parser: Parser, tmp_path: Path) -> None:
+    columns = (110, 135, 160)
+    names = ("Holdings", "Markets", "Exchange", "Energy")
+    body = [
+        placed
+        for y, name in zip((70, 76, 82, 88), names, strict=True)
+        for placed in (Placed(50, y, name), *row(y, "", "100.0", "27.5*", "USD 5", columns=columns)[1:])
+    ]
+    texts = [*heads(64, "Control", "Equity", "Capital", columns=columns), Placed(LEFT, 70, "America"), *body]
+    rules = [(LEFT, 165, y) for y in (66, 72, 78, 84, 90)]
+    (table,), _ = read(
+        parser, tmp_path, [*texts, *row(94, "Asia", "80.0", "80.0", "USD 7", columns=columns)], rules=rules
+    )
+    assert [line.split(" | ")[1] for line in table if "27.5" in line] == list(names)
