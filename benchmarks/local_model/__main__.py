@@ -157,7 +157,8 @@ async def _measure_set(
             return _describe_run(question, answer, candor.trace.events(answer.run_id), source_of)
 
         async def ask_plainly(question: Question) -> Record:
-            passages = library.search([question.question], candor.settings.research.reader_passages)
+            hits = library.search([question.question], candor.settings.research.reader_passages)
+            passages = [hit.chunk for hit in hits]
             return await asyncio.to_thread(
                 ask_plain, question, passages, chosen.base_url, chosen.model, timeout_s=chosen.timeout
             )
