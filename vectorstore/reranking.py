@@ -40,7 +40,7 @@ class Reranker:
     """
 
     def __init__(self, settings: RerankSettings, score: Score | None = None) -> None:
-        self.name, self.candidates = f"{settings.provider}:{settings.model}", settings.candidates
+        self.name, self.candidates = ":".join(filter(None, (settings.provider, settings.model))), settings.candidates
         self.asks_llm = settings.provider == "llm"
         self._settings = settings
         self._lock = threading.Lock()

@@ -78,20 +78,21 @@ class SupportCheck:
         return judged
 
     def _unsaid(self, bare: str, judged: Sequence[Judged]) -> list[Judged]:
-        """Return the bare answer with its verdict, if the statements that stand and their evidence say none of it.
+        """Return the bare answer with its verdict, if the statements that stand say none of it, or not its figures.
 
-        A bare number may count what the statements list.
+        A figure may count what the statements list.
         """
         standing = [each.statement for each in judged if each.stands]
         said = TermIndex("\n".join((self._question, *(each.text for each in standing))))
         terms = find_terms(bare)
-        if not standing or not terms or any(term in said for term in terms):
-            return []
+        figures = [term for term in terms if term.kind == "figure"]
+        telling = figures if 2 * len(figures) >= len(terms) else terms
         evidence = tuple(dict.fromkeys(item for each in standing for item in each.evidence))
-        computations = tuple(item for each in standing for item in each.computations)
-        found = self._rules.judge(Statement(bare, evidence, computations))
         counted = {str(len(standing)), str(len(evidence))}
-        return [] if bare in counted or (found.stands and found.statement.evidence == evidence) else [found]
+        if not standing or not terms or any(term in said or term.text in counted for term in telling):
+            return []
+        computations = tuple(item for each in standing for item in each.computations)
+        return [self._rules.judge(Statement(bare, evidence, computations))]
 
     async def _settle(self, judged: Sequence[Judged]) -> list[Judged]:
         asked = [each for each in judged if _is_asked(each)]

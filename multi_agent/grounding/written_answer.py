@@ -83,13 +83,13 @@ def build_synthesis(
     claims = () if absent else tuple(_claim(each, numbers) for each in judged)
     parts = () if absent else _parts(response, judged)
     partial = is_partial(parts) and holds(claims)
-    unsaid = any(not each.stands and each.statement.text == response.short.strip() for each in judged)
+    unsaid = any(not each.stands for each in judged[len(response.claims) :])  # the bare answer
     sufficient = absent or (response.sufficient and holds(claims) and not partial and not unsaid)
-    missing = response.missing.strip()
+    missing = f"No quote states “{response.short.strip()}”." if unsaid else response.missing.strip()
     signal = Signal.ABSENT if absent else signal_of(judged, question, sufficient=sufficient or partial)
     return Synthesis(
         claims=claims,
-        short="" if unsaid else response.short.strip(),
+        short=response.short.strip(),
         evidence=evidence,
         computations=computations,
         layout=response.layout,

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field
 
 from base.text import excerpt_around, shorten
 from base.tokens import estimate_tokens
@@ -17,6 +16,7 @@ _LENGTH = 400  # characters of a passage
 _TITLE = 100  # characters of its first line, if the part with the words of the query begins later
 _SHARE = 2  # the prompt may be longer than that of a call that answers, because the response is short
 _WORD = re.compile(r"\w{3,}")
+_WORDS = 50  # of the queries, to find the part of a passage
 
 
 class PassageOrder(BaseModel):
@@ -29,17 +29,15 @@ async def model_scores(llm: LLM, queries: Sequence[str], texts: Sequence[str], t
     ``tokens_per_call`` is the setting. Raises a subclass of LLMError.
     """
     shown = list(_fitting(queries, texts, _SHARE * tokens_per_call))
-    number = Annotated[int, Field(ge=1, le=len(shown))]
-    response_model = create_model("PassageOrder", __base__=PassageOrder, numbers=(list[number], ...))
     query = "\n".join(map(defuse, queries))
     messages = Prompt.shipped("reranker").render(passages="\n".join(shown), query=query)
-    named = (await llm.complete(messages, response_model)).value.numbers
-    return scores_of((each - 1 for each in named), len(shown))
+    named = (await llm.complete(messages, PassageOrder)).value.numbers
+    return scores_of((each - 1 for each in named if 0 < each <= len(shown)), len(shown))
 
 
 def _fitting(queries: Sequence[str], texts: Sequence[str], tokens: int) -> Iterator[str]:
     """Yield a numbered line for each text, the first one and as many as fit into ``tokens`` tokens."""
-    words = list(dict.fromkeys(word for query in queries for word in _WORD.findall(query)))
+    words = list(dict.fromkeys(word for query in queries for word in _WORD.findall(query)))[:_WORDS]
     for number, text in enumerate(texts, start=1):
         line = f"[{number}] {_line(text, words)}"
         tokens -= estimate_tokens(line)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from base.counts import count
 from base.text import shorten
 from multi_agent.catalog.registry import AgentRegistry
+from multi_agent.grounding.terms import words_of
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.model import LLM
 from multi_agent.prompts.show_outside import defuse
@@ -19,7 +20,7 @@ from vectorstore.models import Chunk
 from vectorstore.text.languages import detect_query, detect_surely, name_languages
 
 _BEGINNING = 80  # characters of a passage
-_BEST = 3  # passages for the question: documents that have none of them, and that it does not name, are not meant
+_BEST, _SEARCHED = 3, 12  # documents that are not among the best for the question, nor named in it, are not meant
 _FEW = 0.1  # share of documents: a language below it is not named, because tables may be detected wrongly
 _FIELDS, _VALUES, _LONGEST = 20, 4, 40  # fields of the documents, values of one, characters of a name or value
 
@@ -53,15 +54,17 @@ class DocumentList:
         return meant.popitem()[1] if len(meant) == 1 else None
 
     async def are_meant(self, names: Collection[str]) -> bool:
-        """Return whether the question names one of the documents, or one has a best passage for it. Raises StoreError.
+        """Return whether the question names one of the documents, or one is among the best for it. Raises StoreError.
 
-        Small models name any document that sounds like the question, although it has to be searched everywhere.
+        Small models name any document that sounds like the question, although it has to be searched everywhere. Titles
+        do not count, because the question may be about them.
         """
-        asked, chosen = _folded(self._question), [entry for entry in self._catalogue if entry.name in names]
-        if any(_folded(each) in asked for entry in chosen for each in _spellings(entry)):
+        asked, chosen = set(words_of(self._question)), [entry for entry in self._catalogue if entry.name in names]
+        spelt = (each.replace("_", " ") for entry in chosen for each in _spellings(entry) if each != entry.title)
+        if any(words and asked.issuperset(words) for words in map(words_of, spelt)):
             return True
-        best = await asyncio.to_thread(_best_passages, self._library, self._question, _BEST)
-        return any(entry.id in best for entry in chosen)
+        found = await asyncio.to_thread(_best_passages, self._library, self._question, _SEARCHED)
+        return not {entry.id for entry in chosen}.isdisjoint(list(found)[:_BEST])
 
 
 @dataclass(frozen=True)

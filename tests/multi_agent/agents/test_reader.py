@@ -95,14 +95,14 @@ async def test_a_bare_answer_that_no_sentence_states_is_insufficient(serve: Serv
 PALLETS = claim("It is delivered on pallets.", (3, "It is delivered on pallets."))
 
 
-@pytest.mark.parametrize("short", ["Nordwind Kälte", "1987", "20 years"])
+@pytest.mark.parametrize("short", ["Nordwind Kälte", "1987", "20 years", "the Borea 14"])
 async def test_a_bare_answer_that_its_claims_do_not_say_is_insufficient(
     serve: Serve, books: CollectionLibrary, short: str
 ) -> None:
     """People read the bare answer first, and a small model writes one that its claims have nothing to do with."""
     bench = Bench(Reader, serve(answering(PALLETS, short=short)), books)
     synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
-    assert (synthesis.sufficient, synthesis.short) == (False, "")
+    assert (synthesis.sufficient, synthesis.missing) == (False, (f"No quote states “{short}”.",))
     assert [(each.text, each.stands) for each in synthesis.claims] == [(PALLETS["text"], True), (short, False)]
 
 
@@ -114,6 +114,20 @@ async def test_a_bare_answer_that_its_claims_do_not_say_gets_its_sentence(
     assert (synthesis.sufficient, synthesis.short) == (True, "Kestrel Kompressoren")
     assert [each.text for each in synthesis.claims] == [PALLETS["text"], "Kestrel Kompressoren"]
     assert SUPPLIER.splitlines()[0] in [item.quote for item in synthesis.evidence]
+
+
+async def test_a_bare_answer_in_one_unknown_word_is_shown_as_not_checked(
+    serve: Serve, books: CollectionLibrary
+) -> None:
+    bench = Bench(Reader, serve(answering(PALLETS, short="Zürich")), books)
+    synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
+    assert [(each.text, each.verdict) for each in synthesis.claims][1:] == [("Zürich", "not_checked")]
+
+
+async def test_a_claim_that_falls_does_not_take_the_bare_answer_with_it(serve: Serve, books: CollectionLibrary) -> None:
+    bench = Bench(Reader, serve(answering(claim("yes"), MAKER, short="yes")), books)
+    synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
+    assert (synthesis.sufficient, synthesis.short) == (True, "yes")
 
 
 @pytest.mark.parametrize("short", ["1", "yes", "pallets", "the Borea 12", "on a pallet"])

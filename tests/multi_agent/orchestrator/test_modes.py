@@ -161,23 +161,24 @@ async def test_triage_gives_queries_and_documents_to_the_search(panel: MakePanel
 
 
 @pytest.mark.parametrize(
-    ("question", "searched_in"), [(QUESTION, ()), (f"{QUESTION} See the table of prices.", ("prices.csv",))]
+    ("question", "searched_in"),
+    [(QUESTION, ()), (f"{QUESTION} See the table of prices for 2024.", ("prices_2024.csv",))],
 )
 async def test_triage_cannot_limit_a_search_to_documents_that_the_question_does_not_mean(
     question: str, searched_in: tuple[str, ...], embedder: Embedder, tmp_path: Path, trace: Trace, plans: PlanMemory,
     serve: Serve, make_tools: Callable[..., Toolbox],
 ) -> None:  # fmt: skip
     """A small model names documents that sound like the question, and the one with the answer is never searched."""
-    roles = {TRIAGE: lambda request: json.dumps(triage(request, documents=["prices.csv"]))}
+    roles = {TRIAGE: lambda request: json.dumps(triage(request, documents=["prices_2024.csv"]))}
     settings = serve(Panel("-25 °C", roles=roles))
     chunks = [make_chunk(f"{NOTES} {at}", document=f"/docs/notes {at}.md") for at in range(3)]
-    chunks.append(make_chunk("Eggs cost 3 euros.", document="/docs/prices.csv"))
+    chunks.append(make_chunk("Eggs cost 3 euros.", document="/docs/prices_2024.csv"))
     with library_of(chunks, embedder, tmp_path) as library:
         orchestrator = make_orchestrator(Models(build_llm(settings)), library, trace, plans, make_tools())
         answer = await orchestrator.research(Asked(question=question, mode="fast"))
     assert bodies(trace, answer.run_id, "searched")[-1].documents == searched_in
     repairs = [each for body in bodies(trace, answer.run_id, "response_repaired") for each in body.repairs]
-    dropped = "dropped prices.csv: not named in the question, whose best passages are in other documents"
+    dropped = "dropped prices_2024.csv: not named in the question, whose best passages are in other documents"
     assert repairs == ([] if searched_in else [dropped])
 
 

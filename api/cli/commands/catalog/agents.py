@@ -60,7 +60,7 @@ def add(
     from multi_agent.catalog.entries import CustomAgent
     from multi_agent.catalog.store import read_file
 
-    added = cli.make_candor().agents.add(read_file(file, CustomAgent))
+    added = cli.make_candor(creates=True).agents.add(read_file(file, CustomAgent))
     cli.print_result(added, f"Added {added.name}.")
 
 

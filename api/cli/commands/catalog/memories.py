@@ -34,7 +34,7 @@ def add(
     """
     from api.services.catalog.memories import add_memory
 
-    added = add_memory(cli.make_candor().memories, cli.caller, "how_to" if how_to else "preference", text)
+    added = add_memory(cli.make_candor(creates=True).memories, cli.caller, "how_to" if how_to else "preference", text)
     cli.print_result(added, f"Added {added.id}.")
 
 

@@ -51,7 +51,7 @@ def add(cli: Cli, file: Annotated[Path, typer.Argument(help="TOML file with name
     from multi_agent.catalog.store import read_file
 
     skill = read_file(file, Skill)
-    cli.make_candor().agent_catalog.add_skill(skill)
+    cli.make_candor(creates=True).agent_catalog.add_skill(skill)
     _print_result("added", skill.name, cli)
 
 

@@ -129,7 +129,7 @@ def adopt(
     if not yes:
         question = f"Make this database the owner of {collection!r}? Its former database can no longer change it."
         typer.confirm(question, abort=True, err=True)
-    cli.make_candor().collections.adopt(collection)
+    cli.make_candor(creates=True).collections.adopt(collection)
     cli.print_result({"adopted": collection}, f"{collection} belongs to this database.")
 
 

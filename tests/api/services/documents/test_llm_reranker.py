@@ -79,7 +79,7 @@ def test_rest(make_candor: Callable[..., Candor], folder: Path, serve: Serve) ->
 def test_it_can_be_tried(make_candor: Callable[..., Candor], serve: Serve) -> None:
     works = make_candor(llm=serve(lambda _: '{"numbers": [2, 1]}'), research=LLM).doctor
     [check] = asyncio.run(works.try_model("rerank")).checks
-    assert (check.ok, check.detail) == (True, "llm:: scores 0.5 and 1")
+    assert (check.ok, check.detail) == (True, "llm: scores 0.5 and 1")
     [failed] = asyncio.run(make_candor(llm=AWAY, research=LLM).doctor.try_model("rerank")).checks
     assert not failed.ok
     assert "127.0.0.1:9" in failed.remedy
@@ -98,7 +98,7 @@ def test_agents_do_not_ask_the_model_of_searches(make_candor: Callable[..., Cand
     candor = make_candor(llm=AWAY, research=LLM)
     run_ingest(candor, [folder], "papers", progress=False)
     with candor.collections.open_library("papers") as library:
-        assert library.index()["reranker"] == "llm:"
+        assert library.index()["reranker"] == "llm"
         assert library.search([QUERY], 2)[0].chunk.name == "soup.txt"
     with pytest.raises(RerankError, match=r"127\.0\.0\.1:9"):
         timed_search(candor.collections, "papers", QUERY, 2, reranker=candor.reranker)
