@@ -21,6 +21,7 @@ _APART = 0.75  # in line heights: the space to the body
 _MIN_PAGES = 3
 _SHARE, _ENOUGH_PAGES = 0.1, 8  # of a document's pages; 8 are enough in any document, for headers of chapters
 _DENSITY = 1 / 3  # of the pages from the first occurrence to the last: fewer repeat by chance
+_FEW_HEIGHTS = 10  # of a line, between two lines that are not the header and the footer of a page
 _NUMBER = re.compile(r"\d{1,5}")
 _AT_AN_END = re.compile(r"^\d+\s*|\s*\d+$")
 _MARKED = 0.5  # minimum share of the pages with a watermark
@@ -71,22 +72,30 @@ def without_page_headers(pages: Sequence[Sequence[Line]]) -> list[Line]:
     enough = max(fewest, min(round(_SHARE * len(pages)), _ENOUGH_PAGES))
     if len(pages) == 2:  # two pages may be the same form
         repeated.clear()
-    for key, positions in repeated.items():
-        if _repeat(positions, enough):
-            removed.update(_except_one(key, positions))
-    for key, numbers in counted.items():
-        for positions in _counting_runs(numbers, fewest):
-            removed.update(_except_one(key, positions))
+    runs = [(key, positions) for key, positions in repeated.items() if _repeat(positions, enough)]
+    runs += [(key, run) for key, numbers in counted.items() for run in _counting_runs(numbers, fewest)]
+    removed.update(position for key, positions in runs for position in _except_one(key, positions))
     for positions in numbered.values():
         if _repeat(positions, enough):
             removed.update(_repeated_elsewhere(positions, pages, removed))
     removed.update(list(_close_to_the_body(pages, removed)))
+    alike = removed.union(*(positions for _, positions in runs))
+    for page, lines in enumerate(pages):
+        whole = {_Position(page, index) for index in range(len(lines))}
+        if lines and whole <= alike and _has_text(lines):
+            removed -= whole
     return [
         line
         for page, lines in enumerate(pages)
         for index, line in enumerate(lines)
         if _Position(page, index) not in removed
     ]
+
+
+def _has_text(lines: Sequence[Line]) -> bool:
+    """Return whether a page has more lines than a header and a footer, as a certificate or an invoice of many has."""
+    heights = (max(line.top for line in lines) - min(line.bottom for line in lines)) / max(lines[0].height, 1.0)
+    return len(lines) > 2 or (len(lines) == 2 and heights < _FEW_HEIGHTS)
 
 
 def _edge(lines: Sequence[Line], *, at_top: bool) -> list[int]:

@@ -103,6 +103,23 @@ def test_page_numbers_are_removed_if_some_pages_have_none(parser: Parser, tmp_pa
     assert len(lines) == 6 * 8
 
 
+def test_pages_that_differ_only_in_a_number_are_kept_whole(parser: Parser, tmp_path: Path) -> None:
+    """As certificates of many people: their lines count like page numbers, and no page has another text."""
+    pages: list[list[Placed]] = [
+        [(LEFT, 30, f"Certificate no. {page}"), (LEFT, 50, f"Given to person {page}"), (LEFT, 70, "Oslo")]
+        for page in range(1, 13)
+    ]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "certificates.pdf", pages)))
+    assert [f"Given to person {page}" in lines for page in range(1, 13)] == [True] * 12
+
+
+def test_pages_with_only_a_header_and_a_footer_lose_both(parser: Parser, tmp_path: Path) -> None:
+    edges = [[(LEFT, 10, "Harbour Report"), (LEFT, 285, f"Page {page}")] for page in range(1, 9)]
+    pages = [[*edge, *(body(page) if page < 6 else [])] for page, edge in enumerate(edges)]
+    lines = lines_of(parser.parse(write_pages(tmp_path / "report.pdf", pages)))
+    assert [line for line in lines if "Harbour" in line or "Page" in line] == ["Harbour Report", "Page 8"]
+
+
 def test_the_page_header_of_one_chapter_is_kept_once(parser: Parser, tmp_path: Path) -> None:
     pages = [[(90, 12, "Second chapter" if 6 <= page < 10 else ""), *body(page)] for page in range(16)]
     lines = lines_of(parser.parse(write_pages(tmp_path / "a.pdf", pages)))
