@@ -87,7 +87,7 @@ class SupportCheck:
         terms = find_terms(bare)
         figures = [term for term in terms if term.kind == "figure"]
         telling = figures if 2 * len(figures) >= len(terms) else terms
-        evidence = tuple(dict.fromkeys(item for each in standing for item in each.evidence))
+        evidence = tuple({item.place: item for each in standing for item in each.evidence}.values())
         counted = {str(len(standing)), str(len(evidence))}
         if not standing or not terms or any(term in said or term.text in counted for term in telling):
             return []

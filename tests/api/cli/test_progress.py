@@ -121,7 +121,7 @@ def test_lines_are_plain_without_a_terminal_and_nothing_is_shown_with_json(
     use_model(serve(Panel("-25 °C")))
     run("ingest", folder)
     progress, hint = run("ask", QUESTION).err.splitlines()
-    assert (progress, hint.startswith("`candor doctor` tests once")) == ("  Searching papers …", True)
+    assert (progress, hint.startswith("`candor doctor`, or “Try it”")) == ("  Searching papers …", True)
     lines = run("ask", QUESTION, "-v").err.splitlines()
     assert lines[:2] == ["  Searching papers …", "  search: 2 passages in 2 documents"]
     assert not any("in all" in line for line in lines)

@@ -224,7 +224,6 @@ def test_the_command_line_asks_several_agents(
 ) -> None:
     use_model(serve(Panel(roles={READING: answers_differ})))
     home = tmp_path / "home"
-    home.mkdir()
     (home / "candor.toml").write_text("[research.agent_weights]\nReader = 2.5\n")
     (tmp_path / "pirate.toml").write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in PIRATE.items()))
     assert run("agents", "add", tmp_path / "pirate.toml").code == 0

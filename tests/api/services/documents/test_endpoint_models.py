@@ -88,7 +88,7 @@ def test_rest(make_candor: Callable[..., Candor], folder: Path, server: Embeddin
         assert failed.status_code == 503
         assert "out of memory" in failed.json()["detail"]
     with candor.collections.open_library("papers") as library:
-        assert library.index()["reranker"] == "endpoint:"
+        assert library.index()["reranker"] == "endpoint"
         assert library.search(["lentils for minutes"], 1)[0].score == 2, "agents get the order of the reranker"
 
 
