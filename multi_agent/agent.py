@@ -174,7 +174,7 @@ class AgentKit:
     wake: Wake | None = None
 
     async def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
-        """Search the library in a thread. The agent's model orders the best passages if the reranker is `llm`."""
+        """Search the library in a thread. With the reranker `llm`, the model of the agent orders the best passages."""
         rerank = self.settings.rerank
         depth = max(limit, rerank.candidates) if rerank.provider == "llm" else limit
         hits = await asyncio.to_thread(self.library.search, queries, depth, documents)

@@ -65,7 +65,7 @@ RARE = 10
 """Passages. A word that more passages have is not rare, nor is one that more than a fortieth of them have."""
 _RARE_SHARE = 40
 _EXACT_SCORE = CODE_WEIGHT / math.sqrt(RARE)
-"""The minimum score for rare words of a passage that has a rare identifier of the query."""
+"""Minimum score for rare words. A passage with a rare identifier of the query has at least this score."""
 MOST_RESPELT = 8
 """Words of one query. Each takes about 5 ms, and a pasted page in another language has hundreds."""
 MOST_TIED = 5_000
@@ -139,7 +139,7 @@ class Scores:
         return tuple(word.text for word in self.words if any(term in terms for term in word.terms or word.parts))
 
     def is_exact(self, rare: float, words: Iterable[str]) -> bool:
-        """Return whether a passage with these words, and this score for rare ones, has a rare identifier."""
+        """Return whether a passage contains a rare identifier of the query. ``rare`` is its score for rare words."""
         return rare >= _EXACT_SCORE and any(word.is_code and word.text in words for word in self.words)
 
     def add_bm25(self, ranking: Ranking, others: float, alone: float) -> None:

@@ -47,7 +47,7 @@ class Reranker:
         self._score = score if self.asks_llm else None
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return scores as ``Score`` does. Raises StoreError."""
+        """Return the scores of the texts for the query, as ``Score`` describes. Raises StoreError."""
         with self._lock:
             self._score = score = self._score or _load(self._settings)
         return score(query, texts)
@@ -87,7 +87,7 @@ def reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
 
 
 def scores_of(order: Iterable[int], number: int) -> list[float]:
-    """Return scores for ``number`` texts in this order of their indexes. What it leaves out follows in its order."""
+    """Return scores for ``number`` texts, whose indexes ``order`` lists best first. Missing ones follow in order."""
     places = {index: place for place, index in enumerate(dict.fromkeys([*order, *range(number)]))}
     return [1 - places[index] / number for index in range(number)]
 

@@ -1,5 +1,6 @@
 """Reranking by the language model: one call names the passages of a search that answer its queries."""
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 
@@ -28,7 +29,7 @@ async def model_scores(llm: LLM, queries: Sequence[str], texts: Sequence[str], t
 
     ``tokens_per_call`` is the setting. Raises a subclass of LLMError.
     """
-    shown = list(_fitting(queries, texts, _SHARE * tokens_per_call))
+    shown = await asyncio.to_thread(lambda: list(_fitting(queries, texts, _SHARE * tokens_per_call)))
     query = "\n".join(map(defuse, queries))
     messages = Prompt.shipped("reranker").render(passages="\n".join(shown), query=query)
     named = (await llm.complete(messages, PassageOrder)).value.numbers

@@ -120,10 +120,8 @@ def set_group(
     """
     from api.auth.users import Group
 
-    users, group = (
-        cli.make_candor(creates=True).users,
-        valid_request(Group, name=name, rights=parse_rights(right or ())),
-    )
+    users = cli.make_candor(creates=True).users
+    group = valid_request(Group, name=name, rights=parse_rights(right or ()))
     if delete:
         users.delete_group(name)
     else:

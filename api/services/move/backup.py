@@ -179,7 +179,7 @@ def _copy(source: IO[bytes], target: IO[bytes] | None = None) -> str:
 
 @contextmanager
 def _disk_errors(path: Path) -> Iterator[None]:
-    """Translate OSError, and that of SQLite, to HomeError."""
+    """Translate OSError and sqlite3.OperationalError to HomeError."""
     try:
         yield
     except (OSError, sqlite3.OperationalError) as error:
