@@ -113,8 +113,7 @@ class AgentCard(FrozenModel):
         "question about the collection itself; empty for other agents",
     )
     closing: str = Field(
-        default="",
-        description="the instruction to write the answer from what it found, if a person asks it directly",
+        default="", description="the instruction to write the answer from what it found, if a person asks it directly"
     )
     planned: bool = Field(default=True, description="whether plans may use it; if not, only a person can ask it")
     talks: bool = Field(default=False, description="whether what it says is no claim, so that nothing is checked")

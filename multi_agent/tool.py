@@ -46,8 +46,7 @@ class ToolCard(FrozenModel):
     inputs: type[BaseModel] = Field(description="type of its arguments; the model reads the descriptions of the fields")
     dangerous: bool = Field(default=False, description="whether each call needs approval")
     fetches: str = Field(
-        default="",
-        description="name of the argument that is a URL to fetch; a URL that the model wrote needs approval",
+        default="", description="name of the argument that is a URL to fetch; a URL that the model wrote needs approval"
     )
     source: Source = Field(default="tools", description="the kind of evidence that its results are")
     lacks: Callable[[ToolSettings], str] | None = Field(

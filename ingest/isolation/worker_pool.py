@@ -16,14 +16,7 @@ from typing import Any
 from base.process import ChildProcess
 from ingest.chunking.segments import TokenCounter
 from ingest.containers.unpack import ContainerLimits, Member
-from ingest.errors import (
-    FileError,
-    IngestCancelled,
-    ParserCrashed,
-    ParserOutOfMemory,
-    ParserTimeout,
-    ParserUnavailable,
-)
+from ingest.errors import FileError, IngestCancelled, ParserCrashed, ParserOutOfMemory, ParserTimeout, ParserUnavailable
 from ingest.isolation.requests import STILL_WORKING, CountTokens, Request, UnpackRequest
 from ingest.reader import ParserOptions
 

@@ -451,9 +451,7 @@ class Ledger:
             why = f": {reason}" if reason else "."
             raise DocumentNotFound(f"Document {name!r} in collection {collection!r} has no parsed text{why}")
         return DocumentText(
-            text=row["text"],
-            blocks=BLOCKS.validate_python(row["blocks"]),
-            pages=PAGES.validate_python(row["pages"]),
+            text=row["text"], blocks=BLOCKS.validate_python(row["blocks"]), pages=PAGES.validate_python(row["pages"])
         )
 
     def keep(self, collection: str, documents: Sequence[DocumentRecord], place: str) -> None:

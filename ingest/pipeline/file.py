@@ -17,14 +17,7 @@ from ingest.containers.entries import ContainerKind
 from ingest.containers.unpack import REST, ContainerLimits, Member
 from ingest.document import ParsedDocument
 from ingest.errors import FileError
-from ingest.ledger.records import (
-    DocumentRecord,
-    DocumentState,
-    DocumentSummary,
-    Publication,
-    Stage,
-    index_version,
-)
+from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Publication, Stage, index_version
 from ingest.pipeline.discovery import FoundFile
 from ingest.pipeline.rules import no_document
 from vectorstore.models import Chunk

@@ -10,14 +10,7 @@ from contextlib import contextmanager
 
 from ingest.containers.entries import container_kind
 from ingest.document import FACTS, BlockKind, ParsedDocument
-from ingest.errors import (
-    FileChanging,
-    FileError,
-    FileTooLarge,
-    IngestError,
-    InternalError,
-    UnreadableFile,
-)
+from ingest.errors import FileChanging, FileError, FileTooLarge, IngestError, InternalError, UnreadableFile
 from ingest.facts.facts import find_facts
 from ingest.ledger.records import Stage
 from ingest.parser import Parser

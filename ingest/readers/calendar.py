@@ -121,8 +121,5 @@ def iso_time(value: str, zone: str = "") -> str:
 
 
 READER = Reader(
-    name="calendar",
-    version=4,
-    read=read_entries,
-    mime_types=("text/calendar", "text/vcard", "text/x-vcard"),
+    name="calendar", version=4, read=read_entries, mime_types=("text/calendar", "text/vcard", "text/x-vcard")
 )

@@ -129,8 +129,5 @@ def _is_open(lines: list[str], delimiter: str) -> bool:
 
 
 READER = Reader(
-    name="separated_values",
-    version=7,
-    read=read_separated_values,
-    mime_types=("text/csv", "text/tab-separated-values"),
+    name="separated_values", version=7, read=read_separated_values, mime_types=("text/csv", "text/tab-separated-values")
 )

@@ -126,12 +126,7 @@ class WebSource:
         yield from (Item("", address, is_unchanged=True) for address in known if address not in listed)
 
     def _crawl(
-        self,
-        pages: deque[_Page],
-        known: Mapping[str, Known],
-        robots: RobotFileParser,
-        seen: set[str],
-        within: str,
+        self, pages: deque[_Page], known: Mapping[str, Known], robots: RobotFileParser, seen: set[str], within: str
     ) -> Iterator[Item]:
         """Yield the pages below the address ``within`` that are not ``seen``, and those that they link to."""
         delay, left = min(float(robots.crawl_delay(_AGENT) or 0), _LONGEST_DELAY_S), self._options.limit - 1

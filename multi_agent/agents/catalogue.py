@@ -31,8 +31,7 @@ def _require_runnable(sql: str) -> str:
 class CatalogueInputs(FrozenModel):
     # No docstring: the schema would show it.
     sql: Annotated[str, AfterValidator(_require_runnable)] = Field(
-        min_length=1,
-        description=f"one SELECT for DuckDB from {DOCUMENTS}({', '.join(COLUMNS)})",
+        min_length=1, description=f"one SELECT for DuckDB from {DOCUMENTS}({', '.join(COLUMNS)})"
     )
 
 

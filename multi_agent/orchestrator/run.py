@@ -328,11 +328,7 @@ class Run:
             "change": self._change,
         }  # fmt: skip
 
-    def _make_executor(
-        self,
-        context: ResearchContext,
-        show_practice: Callable[[Sequence[str]], str],
-    ) -> Executor:
+    def _make_executor(self, context: ResearchContext, show_practice: Callable[[Sequence[str]], str]) -> Executor:
         registry, settings = self._dependencies.registry, self._dependencies.settings
         shared = SharedContext(context, self._request.sources, self._request.fork)
         storage = TaskStorage()

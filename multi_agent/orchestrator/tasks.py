@@ -83,12 +83,7 @@ class StepTasks:
     """Creates the tasks of one run, numbered in order."""
 
     def __init__(
-        self,
-        run_id: str,
-        registry: AgentRegistry,
-        storage: TaskStorage,
-        documents: Sequence[str],
-        question: str,
+        self, run_id: str, registry: AgentRegistry, storage: TaskStorage, documents: Sequence[str], question: str
     ) -> None:
         self._run_id, self._registry, self._storage = run_id, registry, storage
         self._documents, self._question = documents, question
@@ -160,10 +155,7 @@ class StepTasks:
         )
         self._storage.store(task)
         return SubTask(
-            sub_task_id=task.task_id,
-            parent_task_id=self._run_id,
-            assigned_agent_role=card.name,
-            tools=card.tools,
+            sub_task_id=task.task_id, parent_task_id=self._run_id, assigned_agent_role=card.name, tools=card.tools
         )
 
 

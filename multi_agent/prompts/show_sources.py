@@ -5,11 +5,7 @@ from collections.abc import Sequence
 from multi_agent.prompt import Prompt
 from multi_agent.settings.research import Source
 
-_KINDS: dict[Source, str] = {
-    "documents": "the person's documents",
-    "web": "web pages",
-    "tools": "results of tools",
-}
+_KINDS: dict[Source, str] = {"documents": "the person's documents", "web": "web pages", "tools": "results of tools"}
 
 
 def show_sources(sources: Sequence[Source]) -> str:

@@ -267,9 +267,5 @@ def _linked(link: re.Match[str]) -> str:
 
 
 READER = Reader(
-    name="asciidoc",
-    version=6,
-    read=read_asciidoc,
-    mime_types=("text/x-source-code",),
-    suffixes=(".adoc", ".asciidoc"),
+    name="asciidoc", version=6, read=read_asciidoc, mime_types=("text/x-source-code",), suffixes=(".adoc", ".asciidoc")
 )

@@ -17,16 +17,7 @@ from ingest.reader import Reader, ReaderRegistry, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.file_type import detect_mime_type
 from ingest.readers.shared.numerals import format_count
-from ingest.readers.shared.ooxml import (
-    Package,
-    attribute,
-    comment_line,
-    description,
-    is_on,
-    local_name,
-    number,
-    texts,
-)
+from ingest.readers.shared.ooxml import Package, attribute, comment_line, description, is_on, local_name, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from ingest.readers.word.numbering import Numbering
 from ingest.readers.word.styles import Style, read_styles

@@ -19,9 +19,7 @@ class Spending:
             "completion_tokens": Figure(description="total tokens of responses", better="lower", unit="tokens"),
             "seconds": Figure(description="time from question to answer", better="lower", unit="s"),
             "cost": Figure(
-                description="computed from the prices in the settings, if any",
-                better="lower",
-                unit="in your currency",
+                description="computed from the prices in the settings, if any", better="lower", unit="in your currency"
             ),
         },
     )

@@ -107,10 +107,7 @@ class TypedLLM(LLM):
             error.usage, error.exchanges = conversation.usage, tuple(conversation.exchanges)
             raise
         return Completion(
-            value=value,
-            model=self.model,
-            usage=conversation.usage,
-            exchanges=tuple(conversation.exchanges),
+            value=value, model=self.model, usage=conversation.usage, exchanges=tuple(conversation.exchanges)
         )
 
     async def _converse(

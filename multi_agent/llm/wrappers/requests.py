@@ -24,14 +24,7 @@ from tenacity import AsyncRetrying, RetryCallState
 
 from base.http import excerpt
 from base.tokens import estimate_tokens
-from multi_agent.errors import (
-    LLMRateLimited,
-    LLMRefused,
-    LLMTimeout,
-    LLMUnavailable,
-    LLMUnreachable,
-    PromptTooLong,
-)
+from multi_agent.errors import LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable, LLMUnreachable, PromptTooLong
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Message, OnText
