@@ -352,7 +352,8 @@ class Reader(StepAgent):
     async def _judge(
         self, response: ReaderAnswer, question: str, rules: SupportRules, units: Sequence[Unit], pictures: PagePictures
     ) -> list[Judged]:
-        claims = [] if answers_absence(response, question) else response.claims or _bare_answer(response)
+        absent = answers_absence(response, question)
+        claims = [] if absent else response.claims
         cited = [_cite(claim, units, pictures) for claim in claims]
         await publish_unknown(
             (number for each in cited for number in each.unknown), units, self._kit.publish, self.card.name
@@ -363,7 +364,7 @@ class Reader(StepAgent):
         rules = rules.with_short(response.short)
         ask = self._kit.checks_claims and response.sufficient  # the check rejects answers that only come close
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
-        return await check.judge(statements, response.short.strip() if claims and response.sufficient else "")
+        return await check.judge(statements, response.short.strip() if response.sufficient and not absent else "")
 
 
 class _DraftChecker:
@@ -389,12 +390,6 @@ def _cite(claim: ReaderClaim, units: Sequence[Unit], pictures: PagePictures) -> 
 
 def _readings(claim: ReaderClaim) -> Sequence[PictureReading]:
     return claim.pictures if isinstance(claim, PicturedClaim) else ()
-
-
-def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:
-    """Return the bare answer, if there is one, as a claim without citations. The check then finds its evidence."""
-    short = response.short.strip()
-    return [ReaderClaim(sentences=[], text=short)] if short and response.sufficient else []
 
 
 def _queries(inputs: ReaderInputs, left_out: Sequence[str] = ()) -> tuple[str, ...]:

@@ -161,8 +161,9 @@ class Synthesizer(StepAgent):
         ask = self._kit.checks_claims and response.sufficient  # the check rejects answers that only come close
         question, kit, rules = sources.question, self._kit, sources.rules.with_short(response.short)
         check = SupportCheck(rules, question, self.card.name, kit.llm, kit.publish, ask=ask)
-        claims = () if answers_absence(response, question) else response.claims
-        bare = response.short.strip() if claims and response.sufficient else ""
+        absent = answers_absence(response, question)
+        claims = () if absent else response.claims
+        bare = response.short.strip() if response.sufficient and not absent else ""
         return await check.judge((sources.statement(claim) for claim in claims), bare)
 
 

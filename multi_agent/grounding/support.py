@@ -9,7 +9,7 @@ What they do not understand stays open: a claim never counts as supported becaus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from copy import copy
 from functools import cached_property
 from typing import Self
@@ -26,7 +26,7 @@ from multi_agent.prompts.show_dates import show_date
 from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
 from multi_agent.records.numbers_and_dates import find_amounts, read_number
-from multi_agent.values.context import Computation, Evidence
+from multi_agent.values.context import Computation, Evidence, Place
 from vectorstore.models import Chunk, ChunkKind, Scalar, ToolOutput
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
@@ -231,13 +231,31 @@ class SupportRules:
         return self._widespread[term]
 
     def _find_evidence(self, statement: Statement) -> Judged:
-        """Judge a statement without evidence. Add the quotes that contain all its terms and support it."""
+        """Judge a statement without evidence. Add a quote that supports it or, if none does, one on the question.
+
+        A small model finds the answer and then cites no sentence, or another one. The second kind of quote leaves the
+        statement open.
+        """
         terms = [term for term in find_terms(statement.text, min_word=1) if term not in self._asked]
-        quotes = self._quotes_with(terms, statement) if terms else ()
-        judged = self._verdict(statement._replace(evidence=quotes))
-        if not quotes or not judged.supported:
+        quotes = [copied] if (copied := self._copied(statement.text)) else [(item,) for item in self._having(terms)]
+        read = [self._verdict(statement._replace(evidence=each)) for each in quotes]
+        found = [each for each in read if each.supported] or [each for each in read if self._is_on_question(each)]
+        if not found:
             return Judged(statement, False, "It names no evidence.")
-        return judged._replace(repair=f"a claim named no sentence; added {_show(quotes)}")
+        return found[0]._replace(repair=f"a claim named no sentence; added {_show(found[0].statement.evidence)}")
+
+    def _is_on_question(self, judged: Judged) -> bool:
+        """Return whether the quotes of an open claim contain most words of the question.
+
+        Its names and figures may stand in the rest of the passage.
+        """
+        if not judged.stands:
+            return False
+        terms = find_terms(self._question)
+        words, names = ([term for term in terms if (term.kind == "word") == plain] for plain in (True, False))
+        near = self._evidence_index(judged.statement)
+        passages = TermIndex("\n".join((self._evidence_text(judged.statement), *self._passages_of(judged.statement))))
+        return all(name in passages for name in names) and all(word in near for word in words)
 
     def _quotes_with(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
         """Return the quotes that the statement copies, or the quote with all missing terms and most of the question's.
@@ -247,16 +265,19 @@ class SupportRules:
         """
         if copied := self._copied(statement.text):
             return copied
-        places = {item.place for item in statement.evidence}
+        best = self._having(missing, {item.place for item in statement.evidence})
+        return (best[0],) if len({tuple(words_of(item.quote)) for item in best}) == 1 else ()
+
+    def _having(self, missing: Sequence[Term], known: Set[Place] = frozenset()) -> list[Evidence]:
+        """Return the quotes with all missing terms that share most terms with the question, without the known ones."""
         asked = find_terms(self._question)
         having = {
             at: sum(term in index for term in asked)
             for at, index in enumerate(self._indexes)
-            if self._shown[at].place not in places and all(term in index for term in missing)
+            if missing and self._shown[at].place not in known and all(term in index for term in missing)
         }
         most = max(having.values(), default=0)
-        best = [self._shown[at] for at, shared in having.items() if shared == most]
-        return (best[0],) if most and len({tuple(words_of(item.quote)) for item in best}) == 1 else ()
+        return [self._shown[at] for at, shared in having.items() if most and shared == most]
 
     def _quotes_near(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
         """Return the neighbours of the cited quotes that together contain all missing terms, or none.

@@ -80,7 +80,7 @@ class SupportCheck:
     def _unsaid(self, bare: str, judged: Sequence[Judged]) -> list[Judged]:
         """Return the bare answer with its verdict, if the statements that stand say none of it, or not its figures.
 
-        A figure may count what the statements list.
+        A figure may count what the statements list. Evidence other than theirs may state it, too.
         """
         standing = [each.statement for each in judged if each.stands]
         said = TermIndex("\n".join((self._question, *(each.text for each in standing))))
@@ -89,10 +89,12 @@ class SupportCheck:
         telling = figures if 2 * len(figures) >= len(terms) else terms
         evidence = tuple({item.place: item for each in standing for item in each.evidence}.values())
         counted = {str(len(standing)), str(len(evidence))}
-        if not standing or not terms or any(term in said or term.text in counted for term in telling):
+        if standing and (not terms or any(term in said or term.text in counted for term in telling)):
             return []
         computations = tuple(item for each in standing for item in each.computations)
-        return [self._rules.judge(Statement(bare, evidence, computations))]
+        alone = self._rules.judge(Statement(bare, ()))
+        found = self._rules.judge(Statement(bare, evidence, computations)) if standing else alone
+        return [found if found.stands or not alone.stands else alone] if bare else []
 
     async def _settle(self, judged: Sequence[Judged]) -> list[Judged]:
         asked = [each for each in judged if _is_asked(each)]

@@ -116,6 +116,17 @@ async def test_a_bare_answer_that_its_claims_do_not_say_gets_its_sentence(
     assert SUPPLIER.splitlines()[0] in [item.quote for item in synthesis.evidence]
 
 
+async def test_a_bare_answer_stands_without_the_claims_that_fall(serve: Serve, books: CollectionLibrary) -> None:
+    """A small model finds the answer and then writes a claim that is wrong, or cites another sentence for it."""
+    bench = Bench(Reader, serve(answering(claim("It comes from Nordwind."), short="Kestrel Kompressoren")), books)
+    synthesis = (await bench.run(make_context(), INPUTS)).findings[0].synthesis
+    assert (synthesis.sufficient, synthesis.short) == (True, "Kestrel Kompressoren")
+    assert [(each.text, each.stands) for each in synthesis.claims] == [
+        ("It comes from Nordwind.", False),
+        ("Kestrel Kompressoren", True),
+    ]
+
+
 async def test_a_bare_answer_in_one_unknown_word_is_shown_as_not_checked(
     serve: Serve, books: CollectionLibrary
 ) -> None:
@@ -270,13 +281,13 @@ async def test_adjacent_sentences_form_one_quote(serve: Serve, books: Collection
 
 async def test_a_sentence_that_was_not_shown_is_dropped(serve: Serve, books: CollectionLibrary) -> None:
     numbered = {"text": "Kestrel Kompressoren makes it.", "sentences": [99]}
-    bench = Bench(Reader, serve(answering(numbered, short="Kestrel")), books)
+    bench = Bench(Reader, serve(answering(numbered, short="Nordwind")), books)
     update = await bench.run(make_context(), INPUTS)
 
     [rejected] = bench.of_type("evidence_rejected")
     assert (rejected.quote, rejected.reason) == ("[99]", "There is no sentence 99; 6 were shown.")
     synthesis = update.findings[0].synthesis
-    assert synthesis.text == "Kestrel Kompressoren makes it. [unsupported]"
+    assert synthesis.text == "Kestrel Kompressoren makes it. [unsupported] Nordwind [unsupported]"
     assert not synthesis.sufficient, "an answer without any supported claim is none"
     assert ReaderOutput.of(update) == ReaderOutput(answer="", sufficient=False)
 

@@ -68,6 +68,34 @@ def test_what_its_quote_does_not_contain_is_left_to_the_check_call(
 
 
 @pytest.mark.parametrize(
+    ("question", "text", "supported", "quotes"),
+    [
+        ("How many heat pumps were delivered in the third quarter of 2024?", "9,412", True, [SHOWN[0].quote]),
+        ("Since when has Ulrike Sandvoss been chief executive?", "2019", None, [SHOWN[2].quote]),
+        ("How many heat pumps were delivered in the fourth quarter of 2024?", "9,412", False, []),
+        ("When did Ulrike Halden become chief executive?", "2019", False, []),
+        ("When was Ulrike Sandvoss born?", "1987", False, []),
+    ],
+)
+def test_a_claim_without_sentences_gets_one_that_has_all_words_of_the_question(
+    question: str, text: str, supported: bool | None, quotes: list[str]
+) -> None:
+    judged = judge(question, text)
+    assert (judged.supported, [item.quote for item in judged.statement.evidence]) == (supported, quotes)
+
+
+def test_of_several_quotes_with_the_answer_the_one_that_supports_it_counts() -> None:
+    note = make_chunk(
+        "9,412 fans and some heat pumps were delivered. In total, 9,412 heat pumps were delivered.",
+        document="/docs/note.md",
+    )
+    units = number_units([note])
+    shown = [item for unit in units for item in cite([unit.number], units).evidence]
+    judged = SupportRules("How many heat pumps were delivered?", shown, [note]).judge(Statement("9,412", ()))
+    assert (judged.supported, judged.statement.evidence) == (True, (shown[1],))
+
+
+@pytest.mark.parametrize(
     "text", ["How many heat pumps were delivered", "HOW MANY, heat pumps were delivered?", "Is it?"]
 )
 def test_a_claim_that_repeats_the_question_is_rejected(text: str) -> None:
