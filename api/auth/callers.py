@@ -95,10 +95,12 @@ class Callers:
         return Caller(key=user.id, user=user.id, name=user.name, rights=self._users.rights(user))
 
     def _of_key(self, key: Key) -> Caller:
-        """Return the holder of a key. A key of a user can do what both may do."""
+        """Return the holder of a key. A key of a user can do what both may do. One with origins needs an admin."""
         rights = key.rights
         if key.user_id:
-            rights = intersection(rights, self._users.rights(self._users.get(key.user_id)))
+            own = self._users.rights(self._users.get(key.user_id))
+            least = Right.ADMIN if key.origins else Right.ASK  # publishing to other sites needs admin
+            rights = intersection(rights, {name: right for name, right in own.items() if right.covers(least)})
         return Caller(
             key=key.id, user=key.user_id or "", run=key.run_id or "", name=key.name, rights=rights, limits=key.limits,
             asks=Right.ASK in key.rights.values(), origins=key.origins,

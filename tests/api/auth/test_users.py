@@ -254,7 +254,11 @@ class TestRights:
         assert http.post("/v1/keys", json={**box, "rights": {"secrets": "ask"}}).status_code == 404
         assert http.post("/v1/keys", json={**box, "origins": []}).status_code == 201
         candor.users.set_group(Group(name="Editors", rights={"papers": Right.ADMIN}))
-        assert http.post("/v1/keys", json=box).json()["key"]["origins"] == ["https://example.org"]
+        made = http.post("/v1/keys", json=box).json()
+        assert made["key"]["origins"] == ["https://example.org"]
+        assert candor.callers.find(made["key"]["id"]).rights == {"papers": Right.ASK}
+        candor.users.set_group(Group(name="Editors", rights={"papers": Right.WRITE}))
+        assert candor.callers.find(made["key"]["id"]).rights == {}, "the key publishes nothing without the right"
 
     def test_a_shared_link_ends_with_the_right_of_its_user(self, http: httpx.Client, candor: Candor, ada: User) -> None:
         for run, collection in (("run_1", "papers"), ("run_2", "secrets")):
