@@ -91,6 +91,15 @@ async def test_a_value_that_nobody_gives_ends_the_run_with_its_name(
     assert "needs a value for 'product' (the product that is asked about)" in answer.reasoning
 
 
+async def test_a_value_that_names_no_document_ends_the_run(panel: MakePanel, serve: Serve, plans: PlanMemory) -> None:
+    plans.save("one", template("@{question}", DOCUMENT, documents=("@{inputs.document}",)), "x")
+    asked = Asked(question=QUESTION, template="one", inputs={"document": "atlas.pdf"})
+    answer = await panel(serve(Panel())).research(asked)
+    assert answer.status is Status.FAILED
+    assert "The saved plan cannot be run here" in answer.reasoning
+    assert "'atlas.pdf'" in answer.reasoning
+
+
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
