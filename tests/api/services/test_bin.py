@@ -129,6 +129,7 @@ def test_a_collection_that_is_removed_at_once_takes_its_documents_in_the_bin_alo
     candor.bin.delete_document(candor.documents.find("tea.md", "papers"))
     candor.bin.delete_collection("papers", now=True)
     assert candor.bin.list() == []
+    assert [each for each in candor.uploads.folder("papers").parent.rglob("*") if each.is_file()] == []
 
 
 def test_a_refused_deletion_leaves_no_entry(candor: Candor) -> None:
