@@ -8,6 +8,7 @@ Drafts are provisional. The completion replaces them and is checked in the same 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -52,7 +53,7 @@ class _DraftReader:
         if len(text) < self._length:  # the response started over
             await self._withdraw()
         start, self._length = self._length, len(text)
-        for drafted in self._parse_new(text, start):
+        for drafted in await asyncio.to_thread(self._parse_new, text, start) if "}" in text[start:] else ():
             self._published += 1
             await self._publish(drafted)
 

@@ -9,7 +9,7 @@ What they do not understand stays open: a claim never counts as supported becaus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from copy import copy
 from functools import cached_property
 from typing import Self
@@ -63,6 +63,7 @@ class SupportRules:
         self._asked = TermIndex(question)
         self._evidence_indexes: dict[str, TermIndex] = {}
         self._widespread: dict[Term, bool] = {}
+        self._verdicts: dict[Hashable, Judged] = {}
 
     def with_short(self, short: str) -> Self:
         """Return the rules for another bare answer. They share what they know about the quotes and passages."""
@@ -147,7 +148,13 @@ class SupportRules:
         return judged
 
     def _verdict(self, statement: Statement) -> Judged:
-        """Return the verdict of the rules on a statement with the evidence that it names."""
+        """Return the verdict of the rules on a statement with the evidence that it names. A draft had it before."""
+        key = (statement.text, tuple(item.place for item in statement.evidence))
+        if key not in self._verdicts or statement.computations:
+            self._verdicts[key] = self._read_verdict(statement)
+        return self._verdicts[key]._replace(statement=statement)
+
+    def _read_verdict(self, statement: Statement) -> Judged:
         verbatim = self._is_verbatim(statement)
         found = self._comparison(statement)
         if found is None:

@@ -10,6 +10,7 @@ models that pass the self-test of ``claim_trial.py`` are asked.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Literal
@@ -59,8 +60,7 @@ class SupportCheck:
 
         ``bare`` is the short answer, which people read first. If the statements do not say it, it gets a verdict, too.
         """
-        judged = [self._rules.judge(statement) for statement in statements]
-        judged += self._unsaid(bare, judged)
+        judged = await asyncio.to_thread(self._apply_rules, statements, bare)
         if repairs := tuple(each.repair.strip() for each in judged if each.repair):
             await self._publish(ResponseRepaired(caller=self._agent, repairs=repairs))
         judged = [mark_pictured(each, self._rules) for each in await self._settle(judged)]
@@ -76,6 +76,10 @@ class SupportCheck:
                     )
                 )
         return judged
+
+    def _apply_rules(self, statements: Iterable[Statement], bare: str) -> list[Judged]:
+        judged = [self._rules.judge(statement) for statement in statements]
+        return [*judged, *self._unsaid(bare, judged)]
 
     def _unsaid(self, bare: str, judged: Sequence[Judged]) -> list[Judged]:
         """Return the bare answer with its verdict, if the statements that stand say none of it, or not its figures.

@@ -38,7 +38,7 @@ def check(
     if lexicon is None or _is_spaceless(claim):
         return None
     said, stated, around, asked = _named([read(each, lexicon) for each in (claim, quoted, context, question)])
-    around_quotes = cache(lambda: tuple(read(whole, lexicon)))
+    around_quotes = cache(lambda: read(whole, lexicon))
     in_question = Matcher(lexicon, asked)
     words = plain_words(claim)
     denies = not lexicon.negation.isdisjoint(words)  # "No", "There were none"
@@ -141,7 +141,7 @@ def _line(quote: str) -> str:
     return quote if quote.lstrip().startswith("|") else " ".join(quote.split())
 
 
-def _named(texts: Sequence[list[Token]]) -> list[list[Token]]:
+def _named(texts: Sequence[Sequence[Token]]) -> list[list[Token]]:
     """Return the tokens with names marked at the beginning of sentences too, where they are names elsewhere."""
     names = {token.text for tokens in texts for token in tokens if token.is_name}
     return [[token._replace(is_name=token.text in names) for token in tokens] for tokens in texts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -59,10 +59,11 @@ class Lexicon:
         }
         self.longest = max(map(len, self.operators))
         self._sides, self._stems = _read_opposites(data["opposites"])
+        self.sides = lru_cache(maxsize=4096)(self._find_sides)
         rows = (row.split() for row in data.get("forms", {}).get("words", "").replace("\n", "/").split("/"))
         self.forms = {word: row[0] for row in rows for word in row}
 
-    def sides(self, word: str) -> frozenset[Side]:
+    def _find_sides(self, word: str) -> frozenset[Side]:
         """Return the sides of opposites that have the word."""
         stems = (word[:length] for length in range(2, len(word) + 1))
         return frozenset().union(self._sides.get(word, ()), *(self._stems.get(stem, ()) for stem in stems))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from multi_agent.errors import ToolError
-from multi_agent.grounding.meaning.lexicon import LONGEST_UNIT, Lexicon, peoples, quantities
+from multi_agent.grounding.meaning.lexicon import LONGEST_UNIT, Lexicon, Side, peoples, quantities
 from multi_agent.grounding.meaning.reading import Token
 from multi_agent.records.units import convert
 
@@ -73,7 +73,7 @@ class Matcher:
             return self._same_date(claim, quote)
         if claim.values or quote.values:
             return bool(claim.values and quote.values) and self._same_figure(claim, quote)
-        return self._same_word(claim, quote)
+        return _same_word(claim.text, quote.text, self._lexicon, are_names=claim.is_name and quote.is_name)
 
     def excludes(self, claim: Token, quote: Token) -> bool:
         """Return whether both cannot be true in one place."""
@@ -114,9 +114,7 @@ class Matcher:
 
     def opposed(self, one: Token, other: Token) -> bool:
         """Return whether the words are on different sides of a group of opposites, and on no common side."""
-        mine, yours = self._lexicon.sides(one.text), self._lexicon.sides(other.text)
-        numbers = {(side.group, side.number) for side in mine} & {(side.group, side.number) for side in yours}
-        return not numbers and bool({side.group for side in mine} & {side.group for side in yours})
+        return _are_opposed(self._lexicon.sides(one.text), self._lexicon.sides(other.text))
 
     def converse(self, one: Token, other: Token) -> bool:
         """Return whether the words can state the same fact with exchanged roles."""
@@ -143,24 +141,28 @@ class Matcher:
             return True
         return bool(claim.unit) and claim.unit != quote.unit and _equal(claim, quote)
 
-    def _same_word(self, claim: Token, quote: Token) -> bool:
-        one, other = _spelled(claim.text), _spelled(quote.text)
-        forms = self._lexicon.forms
-        if one == other or forms.get(one, one) == forms.get(other, other):
-            return True
-        if self._means_same(claim.text, quote.text) or same_country(one, other):
-            return True
-        are_names = claim.is_name and quote.is_name
-        if not _is_form(one, other, _OPPOSING, are_names=are_names):  # first, since few words are
-            return False
-        if self.opposed(claim, quote) or _negates(one, other):
-            return False
-        grades = _GRADES if self._lexicon.sides(one) & self._lexicon.sides(other) else _GRADES[:3]
-        return _is_form(one, other, _OPPOSING.union(grades), are_names=are_names)
 
-    def _means_same(self, one: str, other: str) -> bool:
-        mine = {side for side in self._lexicon.sides(one) if side.same}
-        return bool(mine & self._lexicon.sides(other))
+@lru_cache(maxsize=16384)  # each word of a claim is compared with all of its quotes
+def _same_word(one: str, other: str, lexicon: Lexicon, *, are_names: bool) -> bool:
+    """Return whether two words mean the same."""
+    mine, yours = lexicon.sides(one), lexicon.sides(other)
+    means_same = any(side.same for side in mine & yours)
+    one, other = _spelled(one), _spelled(other)
+    if one == other or lexicon.forms.get(one, one) == lexicon.forms.get(other, other):
+        return True
+    if means_same or same_country(one, other):
+        return True
+    if not _is_form(one, other, _OPPOSING, are_names=are_names):  # first, since few words are
+        return False
+    if _are_opposed(mine, yours) or _negates(one, other):
+        return False
+    grades = _GRADES if lexicon.sides(one) & lexicon.sides(other) else _GRADES[:3]
+    return _is_form(one, other, _OPPOSING.union(grades), are_names=are_names)
+
+
+def _are_opposed(mine: Set[Side], yours: Set[Side]) -> bool:
+    numbers = {(side.group, side.number) for side in mine} & {(side.group, side.number) for side in yours}
+    return not numbers and bool({side.group for side in mine} & {side.group for side in yours})
 
 
 def _heads(row: Sequence[Token], column: int) -> Sequence[Token]:
@@ -175,7 +177,7 @@ def _heads(row: Sequence[Token], column: int) -> Sequence[Token]:
     return [token for token in row if token.segment in (_FIRST_CELL, own)]
 
 
-@lru_cache(maxsize=4096)  # each word of a claim is compared with all of its quotes
+@lru_cache(maxsize=4096)
 def _spelled(word: str) -> str:
     """Return the word in American spelling: "organized" for "organised", "center" for "centre"."""
     return _CENTRE.sub("ter", _COLOUR.sub("or", _ORGANISE.sub(r"\1z\2", word)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from multi_agent.grounding.meaning.lexicon import Lexicon, peoples, quantities
@@ -111,10 +111,11 @@ def plain_words(text: str) -> list[str]:
     return [token.casefold() for token in _TOKEN.findall(normalized(text)) if token[0].isalnum()]
 
 
-def read(text: str, lexicon: Lexicon) -> list[Token]:
+@lru_cache(maxsize=256)  # the claims of an answer share a question, quotes and headings
+def read(text: str, lexicon: Lexicon) -> tuple[Token, ...]:
     """Return the tokens of a text of one or more sentences. Rows of a table are sentences."""
     sentences = (each for line in text.splitlines() for each in _lines(line))
-    return [token for number, each in enumerate(sentences) for token in _Sentence(each, number, lexicon).tokens()]
+    return tuple(token for number, each in enumerate(sentences) for token in _Sentence(each, number, lexicon).tokens())
 
 
 def _lines(line: str) -> list[str]:

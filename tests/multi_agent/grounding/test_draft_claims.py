@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from api.services.research.library import CollectionLibrary
 from multi_agent.agents.reader import Reader, ReaderAnswer
 from multi_agent.agents.synthesizer import Synthesizer
+from multi_agent.grounding import support
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
+from multi_agent.grounding.meaning import checking
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.values.context import Claim, Evidence
 from multi_agent.values.events import Body
@@ -165,6 +168,21 @@ class TestTheReader:
         drafted = [(each.claim.text, each.claim.supported) for each in bench.of_type("claim_drafted")]
         assert drafted == [(each.text, each.supported) for each in finding.synthesis.claims]
         assert [each.quote for each in bench.of_type("evidence_rejected")] == ["[9]"], "published once"
+
+    async def test_the_rules_read_each_claim_once_and_beside_the_event_loop(
+        self, read: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """200 claims take the rules seconds, in which other runs, searches and cancels would wait."""
+        compared: list[tuple[str, int]] = []
+
+        def recorded(claim: str, *arguments: Any, **named: Any) -> Any:
+            compared.append((claim, threading.get_ident()))
+            return checking.check(claim, *arguments, **named)
+
+        monkeypatch.setattr(support, "check", recorded)
+        await read(claim("It has 12 kilograms.", 2), claim("It is from Graz.", 3))
+        assert [text for text, _ in compared] == ["It has 12 kilograms.", "It is from Graz."]
+        assert threading.get_ident() not in {thread for _, thread in compared}
 
 
 async def test_the_synthesizer_publishes_claims_with_their_evidence(serve: Serve) -> None:
