@@ -91,6 +91,7 @@ class Cli(typer.Context):
     sources: str | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
+    max_seconds: float | None = None
     max_cost: float | None = None
     documents: list[str] | None = None
     folder: str | None = None
@@ -103,7 +104,8 @@ class Cli(typer.Context):
     @property
     def limits(self) -> dict[str, float | None]:
         """The values of ``LIMITS`` as fields of a budget."""
-        return {"model_calls": self.max_calls, "tokens": self.max_tokens, "cost": self.max_cost}
+        calls, seconds = self.max_calls, self.max_seconds
+        return {"model_calls": calls, "tokens": self.max_tokens, "seconds": seconds, "cost": self.max_cost}
 
     @property
     def chosen_sources(self) -> dict[str, list[str]]:
@@ -163,7 +165,7 @@ class Cli(typer.Context):
         self.print_result({"written": str(path)}, message)
 
 
-LIMITS = frozenset({"max_calls", "max_tokens", "max_cost"})
+LIMITS = frozenset({"max_calls", "max_tokens", "max_seconds", "max_cost"})
 FILTERS = frozenset({"folder", "types", "since", "tags", "where"})
 """Options that select documents by other things than their names."""
 
@@ -266,7 +268,8 @@ def _shared_options() -> Sequence[Any]:
         ] = False,
         max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
         max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
-        max_cost: Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")] = None,
+        max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None,
+        max_cost: Annotated[float | None, typer.Option("--max-cost", min=0.0001, help="Cost limit.")] = None,
         as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")] = False,
         home: Home = None,
     ) -> None: ...

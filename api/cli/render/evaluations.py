@@ -12,7 +12,6 @@ from api.cli.render.text import SafeConsole, show_table
 from api.services.reports.report import changed_questions, format_interval, format_spending, format_value, sort_figures
 from base.counts import count
 from multi_agent.evaluation.runner import correctness
-from multi_agent.evaluation.statistics import Calibration
 from multi_agent.evaluation.store import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.summary import Comparison, Summary
 
@@ -62,17 +61,6 @@ def show_comparison(console: Console, first: Evaluation, second: Evaluation, com
         _print(console, "needed: number of questions to detect a difference of this size with a power of 80 %.")
     if comparison.left_out:
         _print(console, f"{count(comparison.left_out, 'question')} left out: only one evaluation has finished them.")
-
-
-def calibration_line(calibration: Calibration) -> str:
-    """Return the agreement of judge and person as one paragraph."""
-    agreement = calibration.agreement
-    kappa = "undefined (all grades of one side are equal)" if calibration.kappa is None else f"{calibration.kappa:.2f}"
-    return (
-        f"{count(agreement.n, 'answer')} graded by both. Agreement: {agreement.mean:.2f} ({agreement.low:.2f} to "
-        f"{agreement.high:.2f}). Cohen's kappa: {kappa}. The judge graded "
-        f"{count(calibration.too_kind, 'answer')} higher and {calibration.too_strict} lower than the person."
-    )
 
 
 def unfinished_lines(results: Sequence[EvaluationResult]) -> list[str]:

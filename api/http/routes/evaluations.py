@@ -10,7 +10,6 @@ from pydantic import Field
 
 from api.auth.limits import require_tokens
 from api.auth.permissions import Right
-from api.errors import UsageError
 from api.http.deps import CandorDep, CollectionQuery, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
@@ -108,7 +107,6 @@ async def evaluate(
     collection = await asyncio.to_thread(candor.collections.resolve_for, caller, Right.READ, body.collection)
     if body.configuration.get("settings"):
         caller.require_admin()  # settings can name code to load and endpoints to send documents to
-    _require_few(body.questions, candor.settings.service.evaluation_questions)
     require_unique_ids(body.questions)
     await asyncio.to_thread(require_tokens, candor.trace, caller)
 
@@ -208,15 +206,6 @@ async def remove(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, eval
     caller.require(Right.WRITE, found.collection)
     await free_job_id(parts.jobs, found.id, "evaluation")  # raises UsageError while a job is active
     await asyncio.to_thread(candor.evaluations.store.delete, found.id)
-
-
-def _require_few(questions: Sequence[Question], most: int) -> None:
-    """Raise UsageError if there are more questions than one evaluation may have."""
-    if len(questions) > most:
-        raise UsageError(
-            f"The evaluation has {len(questions)} questions, but this service accepts only {most}. Split the question "
-            "set, or raise the setting `service.evaluation_questions`."
-        )
 
 
 def _standing(evaluation: Evaluation, questions: int, rows: Sequence[Row]) -> Standing:

@@ -5,7 +5,6 @@ not save plans, so each question is answered independently and no configuration 
 """
 
 import asyncio
-import csv
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +34,6 @@ from multi_agent.evaluation.question_set import (
     Question,
     QuestionSet,
     dump_questions,
-    find_delimiter,
     find_missing_gold,
 )
 from multi_agent.evaluation.runner import Runner, RunnerKit, Source, observe
@@ -110,7 +108,6 @@ def _gold(answer: Answer, names: dict[str, str]) -> tuple[Gold, ...]:
 SETTABLE = ("research", "llm")
 """The settings groups that a configuration can override. All configurations use the same index."""
 _CACHED_TEXTS = 64
-_GRADES = {"1": 1.0, "1.0": 1.0, "0.5": 0.5, "0,5": 0.5, "0": 0.0, "0.0": 0.0}
 
 
 class Evaluations:
@@ -317,21 +314,6 @@ class Evaluations:
         }
         research = changed.get("research", settings.research).model_copy(update={"remember_plans": False})
         return replace(self._panel, settings=settings.model_copy(update={**changed, "research": research}))
-
-
-def read_labels(path: Path) -> dict[str, float]:
-    """Read a person's grades by question id from a CSV file. Skips rows without a grade. Raises UsageError."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        rows = csv.DictReader(text.splitlines(), delimiter=find_delimiter(text, "grade"))
-        return {row["id"]: _GRADES[row["grade"].strip()] for row in rows if row["grade"].strip()}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"Cannot read the labels {str(path)!r}: {error}.") from error
-    except (KeyError, AttributeError) as error:
-        raise UsageError(
-            f"The labels {str(path)!r} need the columns id and grade, and grades of 1, 0.5 or 0. There is no column "
-            f"or grade {error}."
-        ) from error
 
 
 def choose_metrics(names: Sequence[str], *, judged: bool) -> dict[str, Metric]:

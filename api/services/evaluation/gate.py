@@ -4,14 +4,14 @@ Invalid conditions are rejected before the first question is asked.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import ge, gt, le, lt
 from typing import NamedTuple
 
 from api.errors import UsageError
-from multi_agent.evaluation.metric import Figure, Metric, collect_figures
-from multi_agent.evaluation.store import EvaluationResult, EvaluationStore
-from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations
+from multi_agent.evaluation.metric import Metric, collect_figures
+from multi_agent.evaluation.store import EvaluationResult
+from multi_agent.evaluation.summary import Summary, compare_evaluations
 
 SIGNIFICANT = 0.05
 _CONDITION = re.compile(r"\s*([\w@.]+)\s*(<=|>=|<|>)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
@@ -29,32 +29,18 @@ class Condition(NamedTuple):
         return f"{self.figure} {self.operator} {self.threshold:g}"
 
 
-class BaselineCheck(NamedTuple):
-    """The result of comparing an evaluation with the baseline."""
-
-    message: str
-    """Empty if the evaluation is as good or better."""
-    worse: bool
-    """Whether the evaluation is significantly worse."""
-
-
 class EvaluationGate:
     """Checks evaluations against conditions and an optional baseline.
 
-    ``figure`` is the figure that must not be worse than in the baseline. ``figures`` and ``fingerprint`` describe the
+    ``figure`` is the figure that must not be worse than in the baseline. ``metrics`` and ``fingerprint`` describe the
     evaluations that will be checked. Raises UsageError for an unknown figure or a baseline with other questions.
     """
 
     def __init__(
-        self,
-        conditions: Sequence[str],
-        baseline: EvaluationResult | None,
-        figure: str,
-        *,
-        figures: Mapping[str, Figure],
+        self, conditions: Sequence[str], baseline: EvaluationResult | None, figure: str, metrics: Iterable[Metric],
         fingerprint: str,
-    ) -> None:
-        self._conditions = [_parse_condition(each) for each in conditions]
+    ) -> None:  # fmt: skip
+        self._conditions, figures = [_parse_condition(each) for each in conditions], collect_figures(metrics)
         self._baseline, self._figure = baseline, figure
         required = [each.figure for each in self._conditions] + ([figure] if baseline else [])
         if unknown := [each for each in required if each not in figures]:
@@ -80,46 +66,30 @@ class EvaluationGate:
                 found.append(f"{condition}: {condition.figure} is {value:.4g}")
         return found
 
-    def compare_with_baseline(self, result: EvaluationResult) -> BaselineCheck:
-        """Compare an evaluation with the baseline. Raises UsageError if the figure is missing, EvaluationError."""
+    def compare_with_baseline(self, result: EvaluationResult) -> tuple[str, bool]:
+        """Return how an evaluation is worse than the baseline (empty if it is not), and whether that is significant.
+
+        Raises UsageError if the figure is missing, EvaluationError.
+        """
         if self._baseline is None:
-            return BaselineCheck("", worse=False)
+            return "", False
         comparison = compare_evaluations(self._baseline, result)
         if self._figure not in comparison.figures:
             raise UsageError(
                 f"The figure {self._figure!r} is missing in one evaluation. Both have {', '.join(comparison.figures)}."
             )
-        return self._check(comparison)
-
-    def _check(self, comparison: Comparison) -> BaselineCheck:
         paired = comparison.figures[self._figure]
         change = paired.difference.mean
         if not change or (change < 0) is self._lower_is_better:
-            return BaselineCheck("", worse=False)
+            return "", False
         message = (
             f"{self._figure} is {'lower' if change < 0 else 'higher'} by {abs(change):.4g} (p = {paired.p_value:.3g})"
         )
         if paired.p_value < SIGNIFICANT:
-            return BaselineCheck(message, worse=True)
+            return message, True
         needed = comparison.needed.get(self._figure)
         hint = f" Detecting such a difference takes about {needed} questions." if needed else ""
-        return BaselineCheck(f"{message}, which may be chance.{hint}", worse=False)
-
-
-def create_gate(
-    store: EvaluationStore,
-    conditions: Sequence[str] | None,
-    worse_than: str | None,
-    figure: str,
-    *,
-    metrics: Mapping[str, Metric],
-    fingerprint: str,
-) -> EvaluationGate:
-    """Create a gate from command-line options. Raises UsageError, EvaluationNotFound."""
-    baseline = store.get(worse_than) if worse_than else None
-    return EvaluationGate(
-        conditions or (), baseline, figure, figures=collect_figures(metrics.values()), fingerprint=fingerprint
-    )
+        return f"{message}, which may be chance.{hint}", False
 
 
 def _parse_condition(condition: str) -> Condition:

@@ -1,1 +1,1 @@
-"""Reports of evaluations: content, plots, and a template per format."""
+"""Reports of evaluations: content, and a template per format."""

@@ -1,6 +1,6 @@
 """Reports of one or more evaluations as HTML, Markdown or JSON.
 
-The HTML page is self-contained: plots are inline SVG, without scripts or external resources.
+The HTML page is self-contained: intervals are inline SVG, without scripts or external resources.
 """
 
 import json
@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Self
 
-from api.services.reports.plots import plot_differences, plot_figures, plot_places
 from api.services.templates import environment
 from base.counts import count
 from base.models import FrozenModel
@@ -26,7 +25,7 @@ HEADLINES = (
     "correct", "judged", "exact_match", "f1", "abstention", "document_recall@10", "passage_recall@10",
     "citation_in_source", "citation_precision", "citation_recall", "claims_borne_out",
 )  # fmt: skip
-"""The figures that are plotted, most important first. All are shares."""
+"""The figures that are drawn, most important first. All are shares."""
 
 _NO_DECIMALS = 100  # values from here on are shown without decimals
 
@@ -135,8 +134,7 @@ def render_report(report: Report, form: ReportFormat) -> str:
         "cell": _escape_cell,
         "spending": format_spending,
     }
-    plots = {"figures": "", "places": "", "differences": []} if form is ReportFormat.MARKDOWN else _plots(report)
-    return templates.get_template(f"report.{form.value}.jinja").render(report=report, plots=plots, zip=zip)
+    return templates.get_template(f"report.{form.value}.jinja").render(report=report, shares=HEADLINES, zip=zip)
 
 
 def format_value(name: str, value: float, *, signed: bool = False) -> str:
@@ -169,20 +167,6 @@ def format_spending(summary: Summary) -> str:
 def _format_usage(usage: Usage) -> str:
     used = f"{count(usage.model_calls, 'call')}, {usage.describe_tokens()}"
     return f"{used}, cost {usage.cost:.4g}" if usage.cost else used
-
-
-def _plots(report: Report) -> dict[str, object]:
-    headlines = [name for name in report.figures if name in HEADLINES]
-    figures = {
-        label: [summary.figures.get(name) for name in headlines]
-        for label, summary in zip(report.labels, report.summaries, strict=True)
-    }
-    places = {label: summary.places for label, summary in zip(report.labels, report.summaries, strict=True)}
-    return {
-        "figures": plot_figures(headlines, figures) if headlines else "",
-        "places": plot_places([place.value for place in Place], places) if any(places.values()) else "",
-        "differences": [plot_differences(headlines, comparison) for comparison in report.comparisons],
-    }
 
 
 def _verdict(row: Row | None) -> str:

@@ -71,14 +71,3 @@ def test_runs_belong_to_the_key_and_stop_at_its_limit(
             refused = http.post(f"/v1/evaluations{path}", json=body)
             assert (refused.status_code, refused.json()["title"]) == (429, "Limit reached")
         assert len(http.get("/v1/evaluations").json()) == 1, "a refused evaluation is not stored"
-
-
-def test_questions_of_one_evaluation_are_limited(make_candor: Callable[..., Candor], folder: Path) -> None:
-    candor = make_candor(service=ServiceSettings(evaluation_questions=2, research_process=False))
-    run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
-        refused = http.post("/v1/evaluations", json=ASKED)
-        assert refused.status_code == 422
-        assert "has 3 questions, but this service accepts only 2" in refused.json()["detail"]
-        assert "service.evaluation_questions" in refused.json()["detail"]
-        assert http.get("/v1/evaluations").json() == []

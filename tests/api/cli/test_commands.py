@@ -55,7 +55,7 @@ def test_commands_come_first_and_groups_after_them() -> None:
         "table", "tools", "users",
     }  # fmt: skip
     assert COMMANDS["eval"].commands.keys() >= {
-        "calibrate", "from-ratings", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",
+        "from-ratings", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",
     }  # fmt: skip
 
 
@@ -128,13 +128,6 @@ def test_a_command_that_writes_a_file_prints_its_path_as_json(run: Callable, tmp
     assert run("eval", "init", written, "--json").json == {"written": str(written)}
     rejected = run("export", "run_3f2a", "--json")
     assert (rejected.code, rejected.json["error"]["type"]) == (2, "UsageError")
-
-
-def test_a_renamed_setting_is_one_warning_line(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CANDOR_LLM__REASKS", "3")
-    result = run("runs")
-    [warning, _] = result.err.splitlines()
-    assert warning == "candor: warning: The setting 'reasks' is now called 'response_retries'. Rename it."
 
 
 def test_the_version_is_that_of_the_package(run: Callable[..., Any]) -> None:

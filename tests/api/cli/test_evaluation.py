@@ -340,30 +340,6 @@ def test_markup_in_evaluations_is_printed_literally(run: Any, make_candor: Any) 
     assert "judged went down: [/b] one" in run("eval", "compare", "eval_1", "eval_2").out
 
 
-def test_calibrate_compares_the_judge_with_a_person(run: Any, make_candor: Any, tmp_path: Path) -> None:
-    candor = make_candor()
-    known = graded("eval_1", {"a": 1.0, "b": 1.0, "c": 0.0})
-    candor.evaluations.store.add(known.evaluation, known.questions)
-    for row in known.rows:
-        candor.evaluations.store.put("eval_1", row)
-    labels = tmp_path / "labels.csv"
-    labels.write_text("id,grade\na,1\nb,0\nc,0\n")
-    result = run("eval", "calibrate", "eval_1", labels, "--json")
-    assert result.json["agreement"]["mean"] == pytest.approx(2 / 3)
-    assert result.json["too_kind"] == 1
-    labels.write_text("id;grade\na;1\nb;0,5\nc;\n")  # as a German spreadsheet writes it, with one grade missing
-    assert run("eval", "calibrate", "eval_1", labels, "--json").json["agreement"]["n"] == 2
-    for wrong, message in (
-        ("question,grade\na,1\n", "'id'"),
-        ("id,grade\na,5\n", "'5'"),
-        ("id,label\na,1\n", "'grade'"),
-    ):
-        labels.write_text(wrong)
-        refused = run("eval", "calibrate", "eval_1", labels)
-        assert refused.code == 2
-        assert message in refused.err
-
-
 def graded(evaluation_id: str, grades: dict[str, float]) -> EvaluationResult:
     """Return an evaluation with these grades."""
     evaluation = Evaluation(

@@ -8,7 +8,7 @@ import scipy.stats
 
 from multi_agent.evaluation import statistics
 from multi_agent.evaluation.errors import EvaluationError
-from multi_agent.evaluation.statistics import calibrate, compare, interval, questions_needed
+from multi_agent.evaluation.statistics import compare, interval, questions_needed
 
 RNG = np.random.default_rng(3)
 
@@ -164,14 +164,3 @@ def test_a_mean_needs_finite_values() -> None:
         interval([])
     with pytest.raises(EvaluationError, match="finite"):
         interval([float("nan")])
-
-
-def test_a_judge_is_compared_with_people() -> None:
-    judged = {"a": 1.0, "b": 1.0, "c": 0.0, "d": 0.0, "only the judge": 1.0}
-    people = {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}
-    calibration = calibrate(judged, people)
-    assert calibration.agreement.mean == 0.75
-    assert calibration.kappa == pytest.approx(0.5)
-    assert (calibration.too_kind, calibration.too_strict) == (1, 0)
-    with pytest.raises(EvaluationError, match="in common"):
-        calibrate({"a": 1.0}, {"b": 1.0})

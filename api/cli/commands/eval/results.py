@@ -1,4 +1,4 @@
-"""``candor eval list``, ``show``, ``compare``, ``report``, ``calibrate`` and ``rm``: stored evaluations."""
+"""``candor eval list``, ``show``, ``compare``, ``report`` and ``rm``: stored evaluations."""
 
 from pathlib import Path
 from typing import Annotated
@@ -97,26 +97,6 @@ def report(
     )
     write_file(output, text)
     cli.print_written(output, f"Wrote {output}.")
-
-
-@app.command()
-def calibrate(
-    cli: Cli,
-    evaluation: EvaluationId,
-    labels: Annotated[Path, typer.Argument(help="CSV file with the columns id and grade (1, 0.5 or 0) by a person.")],
-) -> None:
-    """Compare the grades of the judge with a person's.
-
-    Example: candor eval calibrate eval_3f2a labels.csv
-    """
-    from api.cli.render.evaluations import calibration_line
-    from api.services.evaluation.evaluations import read_labels
-    from multi_agent.evaluation.statistics import calibrate as compare_grades
-
-    result = cli.make_candor().evaluations.store.get(evaluation)
-    judged = {row.question_id: row.figures["judged"] for row in result.rows if "judged" in row.figures}
-    calibration = compare_grades(judged, read_labels(labels))
-    cli.print_result(calibration, calibration_line(calibration))
 
 
 @app.command("rm")

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Cli, CollectionOption, command, make_console, print_json, print_message
+from api.cli.common import LIMITS, Cli, CollectionOption, command, make_console, print_json, print_message
 from api.errors import UsageError
 from base.counts import count
 
 if TYPE_CHECKING:
     from api.services.evaluation.evaluations import Evaluations
     from api.services.evaluation.gate import EvaluationGate
+    from multi_agent.evaluation.metric import Metric
     from multi_agent.evaluation.store import EvaluationResult
 
 app = command()
 
 Parallel = Annotated[int, typer.Option("--parallel", min=1, max=256, help="Number of questions asked in parallel.")]
-MaxCalls = Annotated[
-    int | None, typer.Option("--max-calls", min=1, help="Limit of model calls, for each configuration.")
-]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens, for each configuration.")]
-MaxSeconds = Annotated[
-    float | None, typer.Option("--max-seconds", min=0.1, help="Start no more questions after this time.")
-]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0.0001, help="Cost limit, for each configuration.")]
 FailIf = Annotated[
     list[str] | None,
     typer.Option("--fail-if", help="Exit with code 1 if this condition holds, e.g. 'f1 < 0.7'. Repeatable."),
@@ -38,7 +31,7 @@ WorseThan = Annotated[
 FigureName = Annotated[str, typer.Option("--figure", help="The figure that --fail-if-worse-than compares.")]
 
 
-@app.command()
+@app.command(shares=LIMITS)
 def run(
     cli: Cli,
     questions: Annotated[Path, typer.Argument(help="Question set: .jsonl or .csv.")],
@@ -60,23 +53,19 @@ def run(
     ] = None,
     metric: Annotated[list[str] | None, typer.Option("--metric", help="Only this metric. Repeatable.")] = None,
     parallel: Parallel = 4,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_seconds: MaxSeconds = None,
-    max_cost: MaxCost = None,
     fail_if: FailIf = None,
     fail_if_worse_than: WorseThan = None,
     figure: FigureName = "correct",
 ) -> None:
     """Ask every question of a set and measure the answers. If interrupted, use `candor eval resume`.
 
-    Exit code 1 if a --fail-if condition holds, or if a limit leaves questions unanswered.
+    The limits are those of each configuration. Exit code 1 if a --fail-if condition holds, or if a limit leaves
+    questions unanswered.
 
     Example: candor eval run questions.jsonl --collection papers --fail-if 'f1 < 0.7'
     """
     from api.cli.render.evaluations import missing_gold_lines
     from api.services.evaluation.evaluations import choose_metrics
-    from api.services.evaluation.gate import create_gate
     from multi_agent.evaluation.draft_questions import DRAFT
     from multi_agent.evaluation.question_set import AnswerType, load_questions
 
@@ -84,9 +73,7 @@ def run(
     evaluations = candor.evaluations
     question_set = load_questions(questions).limited(limit)
     metrics = choose_metrics(metric or (), judged=judge is not None)
-    gate = create_gate(
-        evaluations.store, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=question_set.fingerprint
-    )
+    gate = _gate(evaluations, fail_if, fail_if_worse_than, figure, metrics, question_set.fingerprint)
     if drafts := sum(DRAFT in each.tags for each in question_set.questions):
         print_message(f"{drafts} of {count(len(question_set.questions), 'question')} not yet reviewed (tag 'draft').")
     if judge is None and not any(each.accepted or each.type is AnswerType.NONE for each in question_set.questions):
@@ -109,20 +96,15 @@ def run(
             evaluations.start(question_set, name, each, metrics=tuple(metrics), judge=endpoint)
             for each in configurations
         ]
-    budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
-    _ask_questions(evaluations, results, parallel, budget, cli)
+    _ask_questions(evaluations, results, parallel, cli)
     _conclude(evaluations, [each.evaluation.id for each in results], gate, cli)
 
 
-@app.command()
+@app.command(shares=LIMITS)
 def resume(
     cli: Cli,
     evaluation: Annotated[str, typer.Argument(help="Evaluation id, or a unique prefix of it.")],
     parallel: Parallel = 4,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_seconds: MaxSeconds = None,
-    max_cost: MaxCost = None,
     fail_if: FailIf = None,
     fail_if_worse_than: WorseThan = None,
     figure: FigureName = "correct",
@@ -132,23 +114,27 @@ def resume(
     Example: candor eval resume eval_3f2a
     """
     from api.services.evaluation.evaluations import choose_metrics
-    from api.services.evaluation.gate import create_gate
 
     evaluations = cli.make_candor().evaluations
     result = evaluations.store.get(evaluation)
     stored = result.evaluation
     metrics = choose_metrics(stored.metrics, judged=stored.judge_endpoint is not None)
-    gate = create_gate(
-        evaluations.store, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=stored.fingerprint
-    )
-    budget = {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost}
-    _ask_questions(evaluations, [result], parallel, budget, cli)
+    gate = _gate(evaluations, fail_if, fail_if_worse_than, figure, metrics, stored.fingerprint)
+    _ask_questions(evaluations, [result], parallel, cli)
     _conclude(evaluations, [stored.id], gate, cli)
 
 
-def _ask_questions(
-    evaluations: Evaluations, results: list[EvaluationResult], parallel: int, budget: dict[str, Any], cli: Cli
-) -> None:
+def _gate(
+    evaluations: Evaluations, conditions: list[str] | None, baseline: str | None, figure: str,
+    metrics: dict[str, Metric], fingerprint: str,
+) -> EvaluationGate:  # fmt: skip
+    from api.services.evaluation.gate import EvaluationGate
+
+    against = evaluations.store.get(baseline) if baseline else None
+    return EvaluationGate(conditions or (), against, figure, metrics.values(), fingerprint)
+
+
+def _ask_questions(evaluations: Evaluations, results: list[EvaluationResult], parallel: int, cli: Cli) -> None:
     """Ask the remaining questions of each evaluation. On Ctrl-C, print how to resume and raise KeyboardInterrupt."""
     from api.cli.render.evaluations import progress, unfinished_lines
     from multi_agent.settings.research import Budget
@@ -158,7 +144,7 @@ def _ask_questions(
         print_message(f"{result.evaluation.id}: {label}, {count(len(result.questions), 'question')}")
     with progress(results, visible=not cli.as_json) as show_row:
         try:
-            evaluations.run_all(results, parallel=parallel, budget=Budget.model_validate(budget), on_row=show_row)
+            evaluations.run_all(results, parallel=parallel, budget=Budget.model_validate(cli.limits), on_row=show_row)
         except KeyboardInterrupt:
             for line in unfinished_lines([evaluations.store.get(result.evaluation.id) for result in results]):
                 print_message(f"candor: {line}")
@@ -176,7 +162,7 @@ def _conclude(evaluations: Evaluations, ids: list[str], gate: EvaluationGate, cl
     comparisons = [compare_evaluations(results[0], other) for other in results[1:]]
     checks = [gate.compare_with_baseline(result) for result in results]
     failures = [failure for summary in summaries for failure in gate.failed_conditions(summary)]
-    failures += [each.message for each in checks if each.worse]
+    failures += [message for message, is_worse in checks if is_worse]
     failures += unfinished_lines(results)
     if cli.as_json:
         shown = [
@@ -190,7 +176,7 @@ def _conclude(evaluations: Evaluations, ids: list[str], gate: EvaluationGate, cl
             show_summary(console, result, summary)
         for other, comparison in zip(results[1:], comparisons, strict=True):
             show_comparison(console, results[0].evaluation, other.evaluation, comparison)
-    for message in [*failures, *(each.message for each in checks if each.message and not each.worse)]:
+    for message in [*failures, *(message for message, is_worse in checks if message and not is_worse)]:
         print_message(f"candor: {message}")
     if failures:
         raise typer.Exit(1)

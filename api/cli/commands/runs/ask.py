@@ -78,7 +78,6 @@ def ask(
         ),
     ] = "",
     strict: Annotated[bool, typer.Option("--strict", help="Omit findings that only come close to an answer.")] = False,
-    max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print the steps, whole quotes, computations and checks.")
     ] = False,
@@ -127,12 +126,7 @@ def ask(
     named = selection(collection)
     if again:
         question, named, options = repeat(candor.trace, again, cli, question, named, options)
-    request = make_budgeted(
-        require_text(question, "question"),
-        options,
-        {**cli.limits, "seconds": max_seconds},
-        candor.settings.research.budget,
-    )
+    request = make_budgeted(require_text(question, "question"), options, cli.limits, candor.settings.research.budget)
     progress = not (cli.as_json or quiet)
     if paths:
         from api.cli.ask.folder import ingest_paths

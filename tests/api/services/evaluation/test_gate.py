@@ -8,12 +8,12 @@ import pytest
 
 from api.errors import UsageError
 from api.services.evaluation.gate import EvaluationGate
-from multi_agent.evaluation.metric import collect_figures, discover
+from multi_agent.evaluation.metric import discover
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.store import Configuration, Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.summary import summarize
 
-FIGURES = collect_figures(discover().values())
+METRICS = discover().values()
 
 
 def result(values: list[float], figure: str = "correct") -> EvaluationResult:
@@ -32,7 +32,7 @@ def result(values: list[float], figure: str = "correct") -> EvaluationResult:
 
 def make_gate(*conditions: str, baseline: EvaluationResult | None = None, figure: str = "correct") -> EvaluationGate:
     """Return a gate for evaluations with all known figures."""
-    return EvaluationGate(conditions, baseline, figure, figures=FIGURES, fingerprint="same")
+    return EvaluationGate(conditions, baseline, figure, METRICS, "same")
 
 
 def test_a_failed_condition_names_the_value() -> None:
@@ -44,17 +44,18 @@ def test_a_failed_condition_names_the_value() -> None:
 
 def test_the_figure_decides_whether_lower_is_worse() -> None:
     few, many = [2.0, 3.0] * 4, [5.0, 7.0] * 4
-    slower = make_gate(baseline=result(few, "seconds"), figure="seconds").compare_with_baseline(result(many, "seconds"))
-    assert slower.worse
-    assert slower.message.startswith("seconds is higher by 3.5")
-    faster = make_gate(baseline=result(many, "seconds"), figure="seconds").compare_with_baseline(result(few, "seconds"))
-    assert (faster.worse, faster.message) == (False, "")
-    assert make_gate(baseline=result([1.0] * 8)).compare_with_baseline(result([0.0] * 8)).worse
+    slower, many_seconds = make_gate(baseline=result(few, "seconds"), figure="seconds"), result(many, "seconds")
+    message, is_worse = slower.compare_with_baseline(many_seconds)
+    assert (message[:24], is_worse) == ("seconds is higher by 3.5", True)
+    faster = make_gate(baseline=many_seconds, figure="seconds")
+    assert faster.compare_with_baseline(result(few, "seconds")) == ("", False)
+    assert make_gate(baseline=result([1.0] * 8)).compare_with_baseline(result([0.0] * 8))[1]
 
 
 def test_a_difference_by_chance_is_not_a_failure() -> None:
-    check = make_gate(baseline=result([1.0] * 5)).compare_with_baseline(result([0.0, 1.0, 0.0, 0.0, 0.0]))
-    assert not check.worse
-    assert check.message == (
+    gate = make_gate(baseline=result([1.0] * 5))
+    message, is_worse = gate.compare_with_baseline(result([0.0, 1.0, 0.0, 0.0, 0.0]))
+    assert not is_worse
+    assert message == (
         "correct is lower by 0.8 (p = 0.125), which may be chance. Detecting such a difference takes about 8 questions."
     )

@@ -57,6 +57,8 @@ def test_the_page_has_figures_changes_and_questions(report: Report) -> None:
     assert 'href="http://127.0.0.1:8484/#/runs/run_1"' in page
     assert "extracted but not used (2)" in page
     assert page.count("<svg") == 3
+    assert re.search(r'x1="\d+\.\d" x2="100\.0" .*cx="100\.0"', page), "the mean and the interval of `after`"
+    assert '<span class="right" style="flex: 2" title="right: 2">' in page
 
 
 def test_a_question_has_a_verdict_in_each_evaluation(report: Report) -> None:
@@ -107,8 +109,8 @@ def test_different_question_sets_are_not_compared() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_missing_figures_are_not_plotted() -> None:
-    """The page has no empty plots, and no interval for a single question."""
+def test_missing_figures_are_not_drawn() -> None:
+    """The page has no empty drawings, and no interval for a single question."""
     alone = result("one", [1.0])
     [row] = alone.rows
     calls = alone.model_copy(
