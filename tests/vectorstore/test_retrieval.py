@@ -13,6 +13,7 @@ from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, Hit, SearchMode
 from vectorstore.retrieval import Retriever, merge
+from vectorstore.text.bm25 import Bm25Encoder
 
 PASSAGES = [
     "The Borea 12 heat pump still works at 25 degrees below zero.",
@@ -105,3 +106,13 @@ def test_rankings_are_taken_in_turn_and_ordered_by_their_best_scores() -> None:
     assert [(hit.chunk, hit.score) for hit in merge([one, two], limit=3)] == [(a, 3), (b, 2.9), (d, 1)]
     assert [hit.chunk for hit in merge([one, two], limit=5)] == [a, b, c, d, e]
     assert [hit.chunk for hit in merge([one, two], limit=9)] == [a, b, c, d, e, f]
+
+
+def test_a_query_whose_words_are_in_the_hits_needs_no_note_about_its_language(retriever: Retriever) -> None:
+    query = "Wie laut ist eine Wärmepumpe im Winter?"
+    words = tuple(word.text for word in Bm25Encoder().words(query, {"en": 1}))
+    hit = Hit(chunk=make_chunk("text"), score=1.0, words=words)
+    assert retriever.language_note(query, [hit]) == ""
+    respelt = hit.model_copy(update={"respelt": {"Winter": ("wind",)}})
+    for hits in ([], [hit.model_copy(update={"words": words[1:]})], [respelt]):
+        assert "The question is in German" in retriever.language_note(query, hits)

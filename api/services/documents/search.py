@@ -54,7 +54,7 @@ def search(
     library = pool.library(selection)
     chunks, older = _chunk_filter(library.catalogue() if wanted else (), selection, wanted, library.retriever)
     hits, unread = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
-    notes = unread, pool.words_alone(selection), library.retriever.language_note(query), left_out(older)
+    notes = unread, pool.words_alone(selection), library.retriever.language_note(query, hits), left_out(older)
     return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
@@ -145,7 +145,7 @@ def timed_search(
         retriever = Retriever(opened, embedder)
         chunks, older = _chunk_filter(collections.catalogue(name) if wanted else (), name, wanted, retriever)
         hits, unread = _find(retriever, query, limit, chunks, mode, reranker, clock)
-        notes = unread, collections.words_alone(name), retriever.language_note(query), left_out(older)
+        notes = unread, collections.words_alone(name), retriever.language_note(query, hits), left_out(older)
     return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
