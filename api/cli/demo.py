@@ -26,7 +26,7 @@ from api.cli.ask.run import run_question
 from api.cli.common import make_console, print_message, print_text
 from api.cli.ingest import exit_code, run_ingest
 from api.cli.render.answers import show_answer
-from api.cli.render.documents import show_grid
+from api.cli.render.tables import show_grid
 from api.services.tables.tables import CALLER, FillRequest
 from api.settings import load_settings
 from base.models import FrozenModel

@@ -146,7 +146,7 @@ def show(
 
     Example: candor table show reports --sort Revenue --quotes
     """
-    from api.cli.render.documents import show_grid
+    from api.cli.render.tables import show_grid
 
     tables = cli.make_candor().tables
     grid = tables.grid(tables.store.get(name))
@@ -235,7 +235,7 @@ def _fill(candor: Candor, table: Table, request: FillRequest, cli: Cli) -> None:
     """Fill the table in this process, with a line for each call."""
     import asyncio
 
-    from api.cli.render.documents import fill_line, show_grid
+    from api.cli.render.tables import fill_line, show_grid
 
     known: set[str] = set()
 

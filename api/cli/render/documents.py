@@ -1,4 +1,4 @@
-"""Prints documents, search results, and tables over documents with the progress of a fill."""
+"""Prints documents, search results and collections."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import EXCERPT_LENGTH, show_list, show_paragraph, show_table
-from api.services.documents.collections import CollectionInfo
-from api.services.documents.differences import Change, Differences
-from api.services.documents.search import WordCounts
 from base.counts import count
 from base.text import excerpt_around
 from ingest.fields import fields_text
 from ingest.ledger.records import STARTED, DocumentRecord, DocumentState
 from multi_agent.prompts.show_passages import show_location, show_pages
-from multi_agent.tables.values import Cell, CellStatus, Grid, TableRow
 from multi_agent.values.versions import left_out
-from vectorstore.models import Hit
 
 if TYPE_CHECKING:
-    from api.services.tables.tables import FillProgress
+    from api.services.documents.collections import CollectionInfo
+    from api.services.documents.differences import Change, Differences
+    from api.services.documents.search import WordCounts
+    from vectorstore.models import Hit
 
 _TIMES = ("modified", "read_at", "updated_at")
 
@@ -148,37 +146,3 @@ def _date(time: datetime | float) -> str:
     """Return a time, or seconds since 1970, as a date in UTC."""
     moment = time if isinstance(time, datetime) else datetime.fromtimestamp(time, UTC)
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def show_grid(console: Console, grid: Grid, *, quotes: bool = False) -> None:
-    """Print the rows and, with ``quotes``, what each cell rests on."""
-    from api.services.tables.export import headings
-
-    columns = [column.name for column in grid.table.columns]
-    rows = [[row.name, *(_show(row, name) for name in columns)] for row in grid.rows]
-    show_table(console, headings(grid), rows)
-    for row in grid.rows if quotes else ():
-        for name in columns:
-            if cell := row.cells.get(name):
-                told = (*cell.quotes, cell.confidence, cell.reason, f"by {cell.by}")
-                show_list(console, f"{row.name}, {name}: {cell.text or '-'}", [each for each in told if each])
-
-
-def _show(row: TableRow, column: str) -> str:
-    cell = row.cells.get(column)
-    if cell is None:
-        return "…"
-    mark = " *" if cell.is_by_hand else " !" if cell.status is CellStatus.FAILED else ""
-    return f"{cell.text or '-'}{mark}"
-
-
-def fill_line(progress: FillProgress, document: str, cells: Sequence[Cell], known: set[str]) -> str:
-    """Return the line of a call: how many of its cells have a value, and the failures that are not ``known`` yet.
-
-    Adds these to ``known``.
-    """
-    found = sum(cell.status is CellStatus.FOUND for cell in cells)
-    failed = {cell.reason for cell in cells if cell.status is CellStatus.FAILED} - known
-    known |= failed
-    told = f"{found} of {len(cells)} cells have a value"
-    return f"[{progress.calls}/{progress.of}] {document}: {'; '.join((told, *failed))}"

@@ -529,7 +529,7 @@ def test_a_command_is_built_when_it_is_used() -> None:
     assert "candor runs cancel" in done.stdout
 
 
-def test_a_search_loads_neither_the_panel_nor_the_ingest(run: Callable, folder: Path) -> None:
+def test_a_search_loads_only_what_it_needs(run: Callable, folder: Path) -> None:
     assert run("ingest", folder, "--collection", "papers").code == 0
     script = "import sys; from api.cli.main import main; sys.argv = ['candor', 'search', 'soup']\nmain()\n"
     show = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
@@ -537,4 +537,5 @@ def test_a_search_loads_neither_the_panel_nor_the_ingest(run: Callable, folder: 
     loaded = set(done.stderr.split())
     assert "vectorstore.retrieval" in loaded
     unwanted = {"multi_agent.orchestrator.orchestrator", "api.services.documents.ingest", "multi_agent.memory.memories"}
+    unwanted |= {"multi_agent.tables.values", "py3langid.langid"}
     assert not loaded & unwanted
