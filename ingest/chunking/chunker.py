@@ -58,9 +58,7 @@ class Chunker:
     """
 
     def __init__(self, count_tokens: TokenCounter, budget: int, overlap: int = 0) -> None:
-        self.count_tokens = count_tokens
-        self.budget = budget
-        self.overlap = overlap
+        self.count_tokens, self.budget, self.overlap = count_tokens, budget, overlap
 
     @property
     def fingerprint(self) -> str:

@@ -33,10 +33,7 @@ class Outline:
     """The title and sections of a document. ``name`` is its file name, ``budget`` the tokens per chunk."""
 
     def __init__(self, count_tokens: TokenCounter, budget: int, parsed: ParsedDocument, name: str) -> None:
-        self._count = count_tokens
-        self._budget = budget
-        self._parsed = parsed
-        self._name = name
+        self._count, self._budget, self._parsed, self._name = count_tokens, budget, parsed, name
         self._counted: dict[str, int] = {}
         self._contexts: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {}
 
@@ -166,8 +163,7 @@ class Segmenter:
     """Divides one document. ``budget`` is the number of tokens that the embedding model reads."""
 
     def __init__(self, count_tokens: TokenCounter, budget: int, parsed: ParsedDocument, outline: Outline) -> None:
-        self._count = count_tokens
-        self._budget = budget
+        self._count, self._budget = count_tokens, budget
         self._blocks = parsed.blocks
         self._text = parsed.text
         self._outline = outline

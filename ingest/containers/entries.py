@@ -235,8 +235,7 @@ class _LimitedStream(io.RawIOBase):
     """A stream that raises Exhausted after ``max_bytes`` and rejects very large reads."""
 
     def __init__(self, stream: io.BufferedIOBase, max_bytes: int) -> None:
-        self._stream = stream
-        self._max_bytes = max_bytes
+        self._stream, self._max_bytes = stream, max_bytes
         self._position = 0
 
     def readable(self) -> bool:

@@ -67,8 +67,7 @@ class _Expansion:
     """Unpacks one container with all containers nested in it. The limits apply to them together."""
 
     def __init__(self, limits: ContainerLimits, folder: Path, size: int) -> None:
-        self._limits = limits
-        self._folder = folder
+        self._limits, self._folder = limits, folder
         self._members = 0
         self._bytes = 0
         self._max_bytes = min(limits.total_mb * MB, max(_ALWAYS_ALLOWED, limits.ratio * size))

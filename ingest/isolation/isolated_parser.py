@@ -75,8 +75,7 @@ class IsolatedChunker(Chunker):
 
     def __init__(self, chunker: Chunker, pool: WorkerPool, max_passages: int) -> None:
         super().__init__(chunker.count_tokens, chunker.budget, chunker.overlap)
-        self._pool = pool
-        self._max_passages = max_passages
+        self._pool, self._max_passages = pool, max_passages
 
     def chunk(self, parsed: ParsedDocument, source: Source) -> list[Chunk]:
         """Return the document's chunks in order. Raises TooManyPassages, and what ``WorkerPool.run`` raises."""

@@ -47,8 +47,7 @@ def main(connection: Connection) -> None:
 
 class _Worker:
     def __init__(self, parser: Parser, connection: Connection) -> None:
-        self._parser = parser
-        self._connection = connection
+        self._parser, self._connection = parser, connection
         self._members: Iterator[Member] = iter(())
 
     def outcome(self, request: Request) -> Any:

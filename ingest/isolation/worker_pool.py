@@ -42,11 +42,8 @@ class WorkerPool:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Start no process yet."""
-        self._parser_name = parser_name
-        self._options = options
-        self._timeout_s = timeout_s
-        self._memory_mb = memory_mb
-        self._cancelled = cancelled
+        self._parser_name, self._options, self._timeout_s = parser_name, options, timeout_s
+        self._memory_mb, self._cancelled = memory_mb, cancelled
         self._lock = threading.Lock()
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
@@ -137,9 +134,7 @@ class _Worker:
     """One worker process. Only one thread may use it at a time, but ``kill`` may be called from other threads."""
 
     def __init__(self, parser_name: str, timeout_s: float, memory_mb: int, cancelled: Callable[[], bool]) -> None:
-        self._parser_name = parser_name
-        self._timeout_s = timeout_s
-        self._memory_mb = memory_mb
+        self._parser_name, self._timeout_s, self._memory_mb = parser_name, timeout_s, memory_mb
         self._cancelled = cancelled
         try:
             self._process = ChildProcess("ingest.isolation.worker:main", capture_output=True)

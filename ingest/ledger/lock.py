@@ -39,11 +39,9 @@ class IngestLock:
         self, engine: Engine, collection: str, *, stale_s: float = STALE_S, renewal_s: float = RENEWAL_S
     ) -> None:
         """Raises IngestUnderWay, which names the holder."""
-        self._engine = engine
-        self._collection = collection
+        self._engine, self._collection = engine, collection
         self._holder = str(uuid4())
-        self._stale_s = stale_s
-        self._renewal_s = renewal_s
+        self._stale_s, self._renewal_s = stale_s, renewal_s
         self._released = threading.Event()
         self._lost = False
         self._acquire()

@@ -25,8 +25,7 @@ class LiveCollection(Collection):
     """
 
     def __init__(self, collection: Collection, ledger: Ledger) -> None:
-        self._collection = collection
-        self._ledger = ledger
+        self._collection, self._ledger = collection, ledger
 
     @property
     def spec(self) -> CollectionSpec:

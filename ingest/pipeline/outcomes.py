@@ -21,10 +21,7 @@ class Outcomes:
     """Stores the outcome of each file of an ingest into the collection ``name``."""
 
     def __init__(self, name: str, ledger: Ledger, publisher: Publisher, tally: Tally) -> None:
-        self._name = name
-        self._ledger = ledger
-        self._publisher = publisher
-        self._tally = tally
+        self._name, self._ledger, self._publisher, self._tally = name, ledger, publisher, tally
 
     def advance(self, files: Sequence[IngestFile], reached: DocumentState, stage: Stage) -> None:
         """Record the state that the files have reached."""

@@ -81,9 +81,7 @@ class FileReader:
     """Reads one file per call. Several threads may call it."""
 
     def __init__(self, current: IndexSettings, chunker: Chunker, max_file_mb: int, copies: Copies | None) -> None:
-        self._current = current
-        self._chunker = chunker
-        self._max_file_mb = max_file_mb
+        self._current, self._chunker, self._max_file_mb = current, chunker, max_file_mb
         self._copies = copies
 
     def read(self, file: IngestFile) -> None:

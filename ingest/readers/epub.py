@@ -57,10 +57,7 @@ class _Book:
     """Writes the chapters of a book in the order of its spine."""
 
     def __init__(self, request: ReadRequest, package: Package, folder: str, into: DocumentBuilder) -> None:
-        self._request = request
-        self._package = package
-        self._folder = folder
-        self._into = into
+        self._request, self._package, self._folder, self._into = request, package, folder, into
         self._names = {_folded(name): name for name in package.names()}
         self._encrypted = _encrypted(package)
 

@@ -47,8 +47,7 @@ class _Body:
     """Writes the parts of a message that its program shows as its text."""
 
     def __init__(self, request: ReadRequest, into: DocumentBuilder) -> None:
-        self._request = request
-        self._into = into
+        self._request, self._into = request, into
 
     def write(self, part: Message) -> None:
         """Write a part and the parts in it."""

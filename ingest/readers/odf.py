@@ -128,8 +128,7 @@ class Body:
     def __init__(
         self, package: Package, content: Element, into: DocumentBuilder, styles: Element | None = None
     ) -> None:
-        self._package = package
-        self._into = into
+        self._package, self._into = package, into
         roots = [content] if styles is None else [styles, content]
         self._levels = _list_levels(roots)
         self._styles = {attribute(style, "name"): style for root in roots for style in root.iterfind(".//{*}style")}

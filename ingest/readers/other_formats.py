@@ -47,9 +47,7 @@ class _NodeWriter:
     """Writes a flat list of nodes, which point to their parents, into a builder."""
 
     def __init__(self, nodes: Sequence[Node], into: DocumentBuilder, write_paragraph: Callable[[str], None]) -> None:
-        self._nodes = nodes
-        self._into = into
-        self._write_paragraph = write_paragraph
+        self._nodes, self._into, self._write_paragraph = nodes, into, write_paragraph
 
     def write(self) -> None:
         """Write the top-level nodes in order. A list is written with its items."""

@@ -55,8 +55,7 @@ class _Slide:
     """Writes one slide into a builder."""
 
     def __init__(self, package: Package, name: str, into: DocumentBuilder) -> None:
-        self._package = package
-        self._name = name
+        self._package, self._name = package, name
         self._relations = package.relations(name)
         self._links = package.links(name)
         self._into = into
@@ -147,8 +146,7 @@ class _SharedText:
     """Writes text that many slides show only once, with the first slide that shows it."""
 
     def __init__(self, package: Package, into: DocumentBuilder) -> None:
-        self._package = package
-        self._into = into
+        self._package, self._into = package, into
         self._parts: set[str] = set()
         self._footers: set[str] = set()
 

@@ -53,8 +53,7 @@ class _Reading:
     """Passages within a token budget, each with the found passage that it was read for."""
 
     def __init__(self, tokens: int) -> None:
-        self._left = tokens
-        self._tokens = tokens
+        self._left, self._tokens = tokens, tokens
         self._texts: dict[str, str] = {}
         self._groups: dict[str, list[Chunk]] = {}
 

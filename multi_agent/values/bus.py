@@ -104,8 +104,7 @@ class MessageBus:
 
     def __init__(self, run_id: str, *, after: int = 0) -> None:
         """Number events from ``after`` + 1: the last event of a resumed run."""
-        self.run_id = run_id
-        self._published = after
+        self.run_id, self._published = run_id, after
         self._hierarchy = Hierarchy()
         self._subscribers: list[tuple[str, Subscriber]] = []
 

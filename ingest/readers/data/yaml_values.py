@@ -48,8 +48,7 @@ class _Builder:
 
     def __init__(self, text: str, warn: Warn) -> None:
         self.documents: list[Value] = []
-        self._text = text
-        self._warn = warn
+        self._text, self._warn = text, warn
         self._open: list[_Open] = []
         self._anchors: dict[str, Value] = {}
         self._comments: list[str] = []

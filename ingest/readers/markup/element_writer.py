@@ -79,9 +79,7 @@ class ElementWriter:
     """Writes a tree into a builder. The names of elements are text, unless the tree is a page and HTML knows them."""
 
     def __init__(self, into: DocumentBuilder, *, is_page: bool = False, is_mail: bool = False) -> None:
-        self._into = into
-        self._is_page = is_page
-        self._is_mail = is_mail
+        self._into, self._is_page, self._is_mail = into, is_page, is_mail
         self._fields: list[str] = []
 
     def write(self, element: Element, depth: int) -> None:

@@ -46,8 +46,7 @@ class ScanReader:
     """Reads the page images of one document and records which pages were recognised or left unread."""
 
     def __init__(self, options: ParserOptions, path: Path) -> None:
-        self._options = options
-        self._path = path
+        self._options, self._path = options, path
         self._images = 0
         self.recognised: dict[int, list[Line]] = {}
         """The recognized lines by page number, for pages that have any."""

@@ -143,9 +143,7 @@ class _Cells:
     """Reads the cells of one sheet into rows."""
 
     def __init__(self, book: _Book, part: str, name: str) -> None:
-        self._book = book
-        self._part = part
-        self._name = name
+        self._book, self._part, self._name = book, part, name
         self._rows: dict[int, dict[int, str]] = {}
         self._hidden_rows: set[int] = set()
         self._hidden_columns: set[int] = set()

@@ -45,8 +45,7 @@ class _Cells:
     def __init__(self, book: Book, sheet: OldSheet) -> None:
         from xlrd.formula import cellname
 
-        self._book = book
-        self._sheet = sheet
+        self._book, self._sheet = book, sheet
         name = sheet.name + " (hidden sheet)" * (sheet.visibility != 0)
         comments = (
             f"{cellname(row, column)}: {comment_line((note.author or '').strip(), '', note.text)}"

@@ -48,9 +48,7 @@ class _Body:
     """Writes the elements of a body into a builder, in order. Consecutive items become one list."""
 
     def __init__(self, request: ReadRequest, package: Package, main: str, body: Element, into: DocumentBuilder) -> None:
-        self._request = request
-        self._package = package
-        self._into = into
+        self._request, self._package, self._into = request, package, into
         self._relations = package.relations(main)
         self._styles = read_styles(package, main)
         self._numbering = Numbering.read(package, main, self._styles)

@@ -75,8 +75,7 @@ class TypedLLM(LLM):
         vision: Vision | None = None,
         claim_checks: EndpointMemory | None = None,
     ) -> None:
-        self._endpoint = endpoint
-        self._settings = settings
+        self._endpoint, self._settings = endpoint, settings
         self._vision = vision or Vision(settings)
         self._claim_checks = claim_checks
 
