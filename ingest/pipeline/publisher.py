@@ -11,6 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from ingest.errors import IngestCancelled
@@ -30,6 +31,7 @@ _CHECK_S = 0.5  # between two checks for a cancellation in a pause
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
 class Publisher:
     """Publishes documents whose rows the ledger keeps under ``name``.
 
@@ -37,32 +39,22 @@ class Publisher:
     number of chunks that are embedded and stored together.
     """
 
-    def __init__(
-        self,
-        name: str,
-        collection: Collection,
-        ledger: Ledger,
-        embedder: Embedder,
-        batch: int,
-        check: Callable[[], None],
-        tally: Tally,
-    ) -> None:
-        self._name = name
-        self._collection = collection
-        self._ledger = ledger
-        self._embedder = embedder
-        self._batch = batch
-        self._check = check
-        self._tally = tally
+    name: str
+    collection: Collection
+    ledger: Ledger
+    embedder: Embedder
+    batch: int
+    check: Callable[[], None]
+    tally: Tally
 
     def publish(self, documents: Sequence[Publication]) -> Iterator[list[Publication]]:
         """Write the chunks in batches. Yield the documents that each batch has completed and searches see.
 
         Raises IngestCancelled, StoreError, LedgerUnavailable.
         """
-        self._check()
+        self.check()
         new = [each.record for each in documents if each.superseded != each.record.index_version]
-        self._ledger.hide(self._name, {record.index_version: record.id for record in new})
+        self.ledger.hide(self.name, {record.index_version: record.id for record in new})
         chunks = [chunk for each in documents for chunk in each.chunks]
         moved = {
             chunk.id: chunk_id(each.moved_from.index_version, chunk.index)
@@ -72,8 +64,8 @@ class Publisher:
         }
         waiting = deque(zip(accumulate(len(each.chunks) for each in documents), documents, strict=True))
         tokens: list[int] = []
-        for start in range(0, len(chunks) or 1, self._batch):
-            tokens += self._store(chunks[start : start + self._batch], moved)
+        for start in range(0, len(chunks) or 1, self.batch):
+            tokens += self._store(chunks[start : start + self.batch], moved)
             complete = []
             while waiting and waiting[0][0] <= len(tokens):
                 end, each = waiting.popleft()
@@ -86,16 +78,16 @@ class Publisher:
         """Show documents whose chunks are stored, and delete the chunks of what they replace."""
         replaced = [each for each in documents if each.superseded]
         moved = [each.moved_from for each in documents if each.moved_from]
-        with self._tally.timed(Stage.STORING):
-            self._ledger.publish(documents)
+        with self.tally.timed(Stage.STORING):
+            self.ledger.publish(documents)
             if replaced:
                 live = tuple(each.record.index_version for each in replaced)
                 ids = tuple(each.record.id for each in replaced)
-                self._collection.delete(ChunkFilter(documents=ids, without={INDEX_VERSION: live}))
+                self.collection.delete(ChunkFilter(documents=ids, without={INDEX_VERSION: live}))
             if moved:
-                self._collection.delete(ChunkFilter(documents=tuple(each.id for each in moved)))
+                self.collection.delete(ChunkFilter(documents=tuple(each.id for each in moved)))
             if deleted := [*(each.superseded for each in replaced), *(each.index_version for each in moved)]:
-                self._ledger.unhide(self._name, deleted)
+                self.ledger.unhide(self.name, deleted)
 
     def _store(self, chunks: Sequence[Chunk], moved: Mapping[str, str]) -> list[int]:
         """Store the chunks with their vectors. Return the tokens of each.
@@ -105,21 +97,21 @@ class Publisher:
         """
         if not chunks:
             return []
-        self._tally.report_progress(chunks[0].name, Stage.EMBEDDING)
+        self.tally.report_progress(chunks[0].name, Stage.EMBEDDING)
         digests = {chunk.id: hashlib.sha256(chunk.embedded_text.encode()).hexdigest() for chunk in chunks}
-        with self._tally.timed(Stage.EMBEDDING):
+        with self.tally.timed(Stage.EMBEDDING):
             vectors = dict(self._stored_vectors(digests, moved))
         try:
-            with self._tally.timed(Stage.EMBEDDING):
+            with self.tally.timed(Stage.EMBEDDING):
                 self._embed(chunks, vectors)
         finally:
             # The vector of a moved chunk may include its document's former title, so other chunks must not reuse it.
             own = {digest: identity for identity, digest in digests.items() if identity in vectors.keys() - moved}
             self._keep([chunk for chunk in chunks if chunk.id in vectors], vectors, own)
-        tokens = self._embedder.count_tokens([chunk.embedded_text for chunk in chunks])
-        self._tally.chunks += len(chunks)
-        self._tally.tokens += sum(tokens)
-        self._tally.report_progress(chunks[-1].name, Stage.STORING)
+        tokens = self.embedder.count_tokens([chunk.embedded_text for chunk in chunks])
+        self.tally.chunks += len(chunks)
+        self.tally.tokens += sum(tokens)
+        self.tally.report_progress(chunks[-1].name, Stage.STORING)
         return tokens
 
     def _keep(self, chunks: Sequence[Chunk], vectors: Mapping[str, Vectors], own: Mapping[str, str]) -> None:
@@ -127,9 +119,9 @@ class Publisher:
         import numpy as np
 
         if chunks:
-            with self._tally.timed(Stage.STORING):
-                self._collection.upsert(chunks, np.stack([vectors[chunk.id] for chunk in chunks]).astype(np.float32))
-                self._ledger.note_embedded(self._name, own)
+            with self.tally.timed(Stage.STORING):
+                self.collection.upsert(chunks, np.stack([vectors[chunk.id] for chunk in chunks]).astype(np.float32))
+                self.ledger.note_embedded(self.name, own)
 
     def _embed(self, chunks: Sequence[Chunk], vectors: dict[str, Vectors]) -> None:
         """Embed the chunks that have no entry in ``vectors`` (by chunk id). Embeds equal texts once."""
@@ -143,7 +135,7 @@ class Publisher:
                 embedded = self._embed_patiently(texts)
             except EndpointError as error:
                 embedded, failure = error.embedded, error
-            self._tally.count_embedded(chunks[0].name, len(embedded))
+            self.tally.count_embedded(chunks[0].name, len(embedded))
             vectors.update((identity, row) for text, row in embedded.items() for identity in missing[text])
             if failure:
                 raise failure
@@ -158,7 +150,7 @@ class Publisher:
         while True:
             left = [text for text in texts if text not in embedded]
             try:
-                return embedded | dict(zip(left, self._embedder.embed_passages(left), strict=True))
+                return embedded | dict(zip(left, self.embedder.embed_passages(left), strict=True))
             except EndpointError as error:
                 if error.embedded:
                     last, pause = time.monotonic(), _FIRST_PAUSE_S
@@ -172,27 +164,27 @@ class Publisher:
 
     def _pause(self, seconds: float) -> None:
         """Wait for some seconds. Raises IngestCancelled if the ingest is cancelled meanwhile."""
-        self._tally.report_progress("", Stage.WAITING)
+        self.tally.report_progress("", Stage.WAITING)
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
-            if self._tally.check_cancelled():
+            if self.tally.check_cancelled():
                 raise IngestCancelled("The ingest was cancelled while it waited for the embedding model.")
             time.sleep(min(left, _CHECK_S))
 
     def _parts(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         for start in range(0, len(texts), _UNINTERRUPTED):
-            if self._tally.check_cancelled():
+            if self.tally.check_cancelled():
                 raise IngestCancelled("The ingest was cancelled while it embedded passages.")
             yield texts[start : start + _UNINTERRUPTED]
 
     def _stored_vectors(self, digests: Mapping[str, str], moved: Mapping[str, str]) -> Mapping[str, Vectors]:
         """Return the vectors that the store already has for these chunks, by chunk id."""
-        same_text = self._ledger.embedded(self._name, sorted(set(digests.values())))
+        same_text = self.ledger.embedded(self.name, sorted(set(digests.values())))
         sources = {
             identity: [holder for holder in (identity, moved.get(identity), same_text.get(digest)) if holder]
             for identity, digest in digests.items()
         }
-        stored = self._collection.vectors(sorted({holder for candidates in sources.values() for holder in candidates}))
+        stored = self.collection.vectors(sorted({holder for candidates in sources.values() for holder in candidates}))
         found = {
             identity: [stored[each] for each in holders if each in stored] for identity, holders in sources.items()
         }

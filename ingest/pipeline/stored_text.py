@@ -1,6 +1,7 @@
 """Chunks and embeds documents from the parsed text in the ledger. No file is read."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ingest.chunking.chunker import Chunker, Source
@@ -16,6 +17,7 @@ from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Collection
 
 
+@dataclass(frozen=True)
 class StoredTextIngest:
     """Writes documents of the collection ``name`` to ``target``, and their new rows to the ledger.
 
@@ -23,24 +25,14 @@ class StoredTextIngest:
     ``check`` is called before each write to the store and raises if the process may no longer write.
     """
 
-    def __init__(
-        self,
-        name: str,
-        target: Collection,
-        ledger: Ledger,
-        chunker: Chunker,
-        embedder: Embedder,
-        batch: int,
-        check: Callable[[], None] = lambda: None,
-        staged: str = "",
-    ) -> None:
-        self._name, self._staged = name, staged
-        self._target = target
-        self._ledger = ledger
-        self._chunker = chunker
-        self._embedder = embedder
-        self._batch = batch
-        self._check = check
+    name: str
+    target: Collection
+    ledger: Ledger
+    chunker: Chunker
+    embedder: Embedder
+    batch: int
+    check: Callable[[], None] = lambda: None
+    staged: str = ""
 
     def write(self, documents: Sequence[DocumentSummary], tally: Tally) -> None:
         """Write the documents until the ingest is cancelled, and count them.
@@ -48,7 +40,7 @@ class StoredTextIngest:
         Raises StoreError, LedgerUnavailable.
         """
         publisher = Publisher(
-            self._staged or self._name, self._target, self._ledger, self._embedder, self._batch, self._check, tally
+            self.staged or self.name, self.target, self.ledger, self.embedder, self.batch, self.check, tally
         )
         try:
             for group in self._groups(documents):
@@ -63,7 +55,7 @@ class StoredTextIngest:
         group: list[Publication] = []
         for known in documents:
             group.append(self._chunked(known))
-            if sum(len(each.chunks) for each in group) >= self._batch:
+            if sum(len(each.chunks) for each in group) >= self.batch:
                 yield group
                 group = []
         if group:
@@ -71,22 +63,22 @@ class StoredTextIngest:
 
     def _chunked(self, known: DocumentSummary) -> Publication:
         """Chunk the stored text with the current chunker."""
-        record = self._ledger.find(self._name, known.id)
-        kept = self._ledger.text(self._name, known.id)
+        record = self.ledger.find(self.name, known.id)
+        kept = self.ledger.text(self.name, known.id)
         parsed = ParsedDocument(
             text=kept.text, blocks=kept.blocks, pages=kept.pages, title=record.title, metadata=record.metadata,
             facts=record.facts, mime_type=record.mime_type, parser=record.parser, warnings=record.warnings,
         )  # fmt: skip
         facts = record.facts or find_facts(parsed)  # documents from older versions have no facts
         parsed = parsed.model_copy(update={"facts": facts})
-        chunking = self._chunker.fingerprint
+        chunking = self.chunker.fingerprint
         version = index_version(record.id, record.version, record.parser, chunking)
         source = Source(document_id=record.id, path=record.path, name=record.name, version=record.version)
-        chunks = chunk_document(self._chunker, parsed, source, version)
+        chunks = chunk_document(self.chunker, parsed, source, version)
         changed: dict[str, Any] = {
-            "collection": self._staged or self._name, "chunking": chunking, "chunks": len(chunks), "facts": facts,
+            "collection": self.staged or self.name, "chunking": chunking, "chunks": len(chunks), "facts": facts,
         }  # fmt: skip
         new = record.model_copy(update=changed)
-        if self._staged:
+        if self.staged:
             return Publication(new, chunks=chunks)
         return Publication(new, parsed, superseded=record.index_version, chunks=chunks)

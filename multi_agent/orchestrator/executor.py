@@ -63,11 +63,6 @@ class PlanProgress:
         left = self._steps.keys() - self._started
         return tuple(sorted(left)) if not self.waiting and self._started == self._finished else ()
 
-    def finish_before(self, step: Step) -> None:
-        """Mark a step as started and finished that an earlier plan has taken."""
-        self._started.add(step.id)
-        self._finished.add(step.id)
-
     def wait_for(self, step: Step, task_ids: Sequence[str]) -> None:
         """Note the tasks of a started step."""
         self._tasks[step.id] = task_ids
@@ -83,8 +78,9 @@ class PlanProgress:
         """Return the results of the step's tasks, in the order in which the tasks were made."""
         return [self._results[task_id] for task_id in self._tasks[step.id]]
 
-    def finish(self, step: Step, failure: FailedStep | None) -> None:
-        """Mark the step as finished; with a failure, as failed."""
+    def finish(self, step: Step, failure: FailedStep | None = None) -> None:
+        """Mark the step as finished, also if it never started; with a failure, as failed."""
+        self._started.add(step.id)
         self._finished.add(step.id)
         if failure:
             self.failed[step.id] = failure
@@ -211,7 +207,7 @@ class Executor:
             kept -= replaced
         for step in plan.steps:
             if step.id in kept:
-                progress.finish_before(step)
+                progress.finish(step)
                 for agent in step.agents:
                     await self._bus.publish(StepSkipped(agent=agent, reason=_FINISHED), step=step.id)
             else:
@@ -242,12 +238,6 @@ class Executor:
                 samples=samples,
                 streams_claims=streams_claims,
             )
-        except ReferenceFailed as error:
-            for agent in step.agents:
-                await self._bus.publish(StepSkipped(agent=agent, reason=str(error)), step=step.id)
-            progress.finish(step, _failed(step, error))
-            await self._reactions.after(step.id, is_last=progress.finished)
-            return []
         except AgentError as error:
             progress.finish(step, await self._publish_failure(step, error))
             await self._reactions.after(step.id, is_last=progress.finished)
@@ -269,10 +259,12 @@ class Executor:
             self._held.append(await self._results.get())
 
     async def _publish_failure(self, step: Step, error: AgentError) -> FailedStep:
+        kind, reason = type(error).__name__, str(error)
         for agent in step.agents:
-            failure = StepFailed(agent=agent, error_type=type(error).__name__, error=str(error))
-            await self._bus.publish(failure, step=step.id)
-        return _failed(step, error)
+            failure = StepFailed(agent=agent, error_type=kind, error=reason)
+            skipped = StepSkipped(agent=agent, reason=reason) if isinstance(error, ReferenceFailed) else None
+            await self._bus.publish(skipped or failure, step=step.id)
+        return FailedStep(step=step.id, agents=step.agents, error_type=kind, error=reason)
 
     # Results
 
@@ -339,10 +331,6 @@ class Executor:
             except AgentError as error:
                 failure = StepFailed(agent=agent, error_type=type(error).__name__, error=str(error))
                 await self._bus.publish(failure, step=step)
-
-
-def _failed(step: Step, error: AgentError) -> FailedStep:
-    return FailedStep(step=step.id, agents=step.agents, error_type=type(error).__name__, error=str(error))
 
 
 def _raise_if_run_ends(error: ErrorDetails | None) -> None:

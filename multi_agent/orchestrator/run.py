@@ -27,7 +27,7 @@ from multi_agent.orchestrator.rerun.difference import observe_environment
 from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origin_events, require_possible
 from multi_agent.orchestrator.sections import AGENT, Research, Sections, findings_of, propose_outline
 from multi_agent.orchestrator.tasks import SharedContext, StepTasks
-from multi_agent.orchestrator.worker import StepKits, Worker
+from multi_agent.orchestrator.worker import Worker
 from multi_agent.orchestrator.working_context import explain_missing_plan
 from multi_agent.prompts.show_remembered import show_practice
 from multi_agent.prompts.show_sources import show_sources
@@ -332,10 +332,9 @@ class Run:
         registry, settings = self._dependencies.registry, self._dependencies.settings
         shared = SharedContext(context, self._request.sources, self._request.fork)
         storage = TaskStorage()
-        kits = StepKits(
+        worker = Worker(
             self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request, show_practice
         )
-        worker = Worker(kits, shared, self._bus, settings.step_retries)
         tasks = StepTasks(
             self._id, registry, storage, [entry.name for entry in self._builder.catalogue], self._request.question
         )

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.catalog.registry import RegisteredAgent
@@ -96,17 +95,18 @@ class StepKit:
     agent_kit: AgentKit
     heard: tuple[AgentMessage, ...]
     timeout: StepTimeout
-    _releases: tuple[Callable[[], None], ...]
+    releases: tuple[Callable[[], None], ...]
+    """Allow the next attempt of this step to reuse the recorded responses of this attempt."""
 
-    def release(self) -> None:
-        """Allow the next attempt of this step to reuse the recorded responses of this attempt."""
-        for release in self._releases:
-            release()
+
+_TRANSIENT = (LLMTimeout, LLMRateLimited, LLMUnavailable, StoreUnavailable)
+_AVOIDABLE = (InvalidResponse, PromptTooLong)
+"""Model errors that another plan may avoid. Other errors would stop every plan."""
 
 
 @dataclass(frozen=True)
-class StepKits:
-    """Creates the kits of all steps of one run."""
+class Worker:
+    """Runs the tasks of one run, each with a new agent."""
 
     dependencies: RunDependencies
     models: RunModels
@@ -117,7 +117,34 @@ class StepKits:
     request: Request
     show_practice: Callable[[Sequence[str]], str]
 
-    def kit_for(self, message: SubTask) -> StepKit:
+    async def perform(self, message: SubTask) -> TaskResult:
+        """Run the task, retry it after transient errors, and return the result."""
+        agent, retries = message.assigned_agent_role, self.dependencies.settings.step_retries
+        result = partial(
+            TaskResult,
+            sub_task_id=message.sub_task_id,
+            parent_task_id=message.parent_task_id,
+            worker_agent_role=agent,
+        )
+        for attempt in range(retries + 1):
+            kit = self._kit_for(message)
+            step = kit.task.step
+            try:
+                return result(status="COMPLETED", result_data=await _limited(self._run_agent(kit), kit.timeout))
+            # Agents may be third-party code and raise any exception, which must fail only this task.
+            except Exception as error:  # noqa: BLE001
+                if isinstance(error, _TRANSIENT) and not isinstance(error, LLMUnreachable) and attempt < retries:
+                    for release in kit.releases:
+                        release()
+                    await self.bus.publish(StepRetried(agent=agent, error=str(error)), step=step)
+                    continue
+                details = _error_details(error, agent, step)
+                failed = StepFailed(agent=agent, error_type=details.type, error=details.message, task=kit.task.task_id)
+                await self.bus.publish(failed, step=step)
+                return result(status="FAILED", error_details=details)
+        raise AssertionError("unreachable: the last attempt returns")
+
+    def _kit_for(self, message: SubTask) -> StepKit:
         """Create a new kit for a task. Raises TaskAccessDenied if its data is deleted."""
         registered = self.dependencies.registry.get(message.assigned_agent_role)
         card = registered.card
@@ -127,8 +154,7 @@ class StepKits:
         timeout = StepTimeout(self.dependencies.settings.step_timeout_s)
         offer, release = self.tools.for_step(card.name, message.tools, task.step, publish, timeout.paused)
         llm = self.models.of(card.name, publish, varied=task.sample is not None, step=task.step)
-
-        heard = self._heard_by(card, task)
+        prompt, heard = self._prompt_of(registered, task.step), self._heard_by(card, task)
 
         async def keep(update: ContextUpdate) -> None:
             self.shared.merge(update, card)
@@ -136,7 +162,7 @@ class StepKits:
         kit = AgentKit(
             llm=llm,
             library=self.dependencies.library,
-            prompt=_with_heard(self._prompt_of(registered, task.step), heard),
+            prompt=prompt.with_material(show_heard(heard)) if prompt and heard else prompt,
             settings=self.dependencies.settings,
             publish=publish,
             keep=keep,
@@ -168,53 +194,17 @@ class StepKits:
         said = (each for each in self.shared.said if each.sender != card.name)
         return tuple(each for each in said if hears(card.listens_to, card.name, each))
 
-
-def _with_heard(prompt: Prompt | None, heard: Sequence[AgentMessage]) -> Prompt | None:
-    return prompt.with_material(show_heard(heard)) if prompt and heard else prompt
-
-
-_TRANSIENT = (LLMTimeout, LLMRateLimited, LLMUnavailable, StoreUnavailable)
-_AVOIDABLE = (InvalidResponse, PromptTooLong)
-"""Model errors that another plan may avoid. Other errors would stop every plan."""
-
-
-class Worker:
-    """Runs the tasks of one run, each with a new agent."""
-
-    def __init__(self, kits: StepKits, shared: SharedContext, bus: MessageBus, retries: int) -> None:
-        self._kits, self._shared, self._bus, self._retries = kits, shared, bus, retries
-
-    async def perform(self, message: SubTask) -> TaskResult:
-        """Run the task, retry it after transient errors, and return the result."""
-        agent = message.assigned_agent_role
-        for attempt in range(self._retries + 1):
-            kit = self._kits.kit_for(message)
-            step = kit.task.step
-            try:
-                output = await _limited(self._run_agent(kit), kit.timeout)
-                return _result(message, "COMPLETED", output=output)
-            # Agents may be third-party code and raise any exception, which must fail only this task.
-            except Exception as error:  # noqa: BLE001
-                if isinstance(error, _TRANSIENT) and not isinstance(error, LLMUnreachable) and attempt < self._retries:
-                    kit.release()
-                    await self._bus.publish(StepRetried(agent=agent, error=str(error)), step=step)
-                    continue
-                details = _error_details(error, agent, step)
-                failed = StepFailed(agent=agent, error_type=details.type, error=details.message, task=kit.task.task_id)
-                await self._bus.publish(failed, step=step)
-                return _result(message, "FAILED", error=details)
-        raise AssertionError("unreachable: the last attempt returns")
-
     async def _run_agent(self, kit: StepKit) -> TaskOutput:
         card, task = kit.registered.card, kit.task
         agent = kit.registered.make(kit.agent_kit)
-        seen = self._shared.current.only(card.sees)
+        seen = self.shared.current.only(card.sees)
         if not await agent.should_activate(seen):
             reason = f"{card.name} found nothing to do in what it reads ({', '.join(sorted(card.sees))})."
             if task.wake is None:  # a woken agent that does not react is not recorded
                 skipped = StepSkipped(agent=card.name, reason=reason, task=task.task_id)
-                await self._bus.publish(skipped, step=task.step)
+                await self.bus.publish(skipped, step=task.step)
             return TaskOutput(skipped=reason)
+        woke = kit.heard[0] if task.wake else None
         started = StepStarted(
             agent=card.name,
             instruction=task.instruction,
@@ -222,18 +212,14 @@ class Worker:
             task=task.task_id,
             inputs=task.inputs.model_dump(mode="json"),
             tools=card.tools,
-            woken_by=_woken_by(kit.heard[0]) if task.wake else None,
+            woken_by=WokenBy(event=woke.type, agent=woke.sender, step=woke.step) if woke else None,
             heard=kit.heard if kit.agent_kit.prompt else (),
         )
-        await self._bus.publish(started, step=task.step)
+        await self.bus.publish(started, step=task.step)
         began = time.perf_counter()
         update = await agent.process(seen, task)
         seconds = time.perf_counter() - began
         return TaskOutput(task=task.task_id, update=update, reasoning=agent.explain_reasoning(), seconds=seconds)
-
-
-def _woken_by(message: AgentMessage) -> WokenBy:
-    return WokenBy(event=message.type, agent=message.sender, step=message.step)
 
 
 async def _limited(work: Awaitable[TaskOutput], allowed: StepTimeout) -> TaskOutput:
@@ -257,19 +243,3 @@ def _error_details(error: Exception, agent: str, step: str) -> ErrorDetails:
         return ErrorDetails(message=str(error), type=type(error).__name__, ends_run=ends)
     message = str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
     return ErrorDetails(message=f"Step {step!r} ({agent}) failed: {message}", type=type(error).__name__)
-
-
-def _result(
-    message: SubTask,
-    status: Literal["COMPLETED", "FAILED"],
-    output: TaskOutput | None = None,
-    error: ErrorDetails | None = None,
-) -> TaskResult:
-    return TaskResult(
-        sub_task_id=message.sub_task_id,
-        parent_task_id=message.parent_task_id,
-        worker_agent_role=message.assigned_agent_role,
-        status=status,
-        result_data=output,
-        error_details=error,
-    )
