@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,6 +113,8 @@ def report(
         print_message("Edit these options and add them to the command, without --outline-only.")
         return
     if out:
+        import asyncio
+
         into, documents, pages = choose_format(None, out.name), candor.documents, candor.pages
         file = asyncio.run(export_run(candor.trace, answer.run_id, cli.caller, into, documents, pages))
         write_file(out, file.content)

@@ -1,6 +1,5 @@
 """``candor documents``: list, tag, compare and remove the documents of a collection."""
 
-import asyncio
 from typing import Annotated
 
 import typer
@@ -109,6 +108,8 @@ def compare(
     if not cli.as_json:
         show_differences(make_console(), differences)
     if meaning or cli.model:
+        import asyncio
+
         print_message("The model reads the changes …")
         differences = asyncio.run(candor.meanings.add(differences, cli.caller, cli.model))
         if not cli.as_json:

@@ -1,6 +1,5 @@
 """Commands about one past run: its events, repetitions with and without a change, comparison, rating and export."""
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -184,6 +183,8 @@ def export(
 
     Example: candor export run_3f2a -o answer.docx
     """
+    import asyncio
+
     from api.services.exports.export import choose_format
     from api.services.research.runs import export_run
 
