@@ -125,6 +125,7 @@ async def test_a_chosen_mode_is_not_asked_for(panel: MakePanel) -> None:
         "queries", "documents", "lookup", "domain", "ask_back", "not_in_documents",
     ]  # fmt: skip
     assert "several" not in triage_.prompt
+    assert '"lookup": null' in triage_.prompt, "the example has the fields of the schema"
 
 
 @pytest.mark.parametrize("reference", ["@{outputs.a.b}", "@{outputs.answer.answer}"])
