@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice, zip_longest
 
 from vectorstore.embedding.embedder import QueryEmbedder
@@ -59,7 +60,8 @@ class Retriever:
         queries = list(dict.fromkeys(queries))
         depth = max(limit, reranker.candidates) if reranker else limit
         for view in self.collection.moments():
-            rankings = [self._search(view, query, depth, where, mode) for query in queries]
+            search = partial(self._search, view, limit=depth, where=where, mode=mode)
+            rankings = list(map(search, queries))
         if reranker:
             ranked = zip(queries, rankings, strict=True)
             rankings = [rerank(reranker, query, hits)[0][:limit] for query, hits in ranked]

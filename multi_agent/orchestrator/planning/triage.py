@@ -18,7 +18,7 @@ from multi_agent.grounding.rare_names import find_unknown
 from multi_agent.grounding.terms import TermIndex, find_terms
 from multi_agent.grounding.written_answer import unread_answer
 from multi_agent.library import CatalogueEntry, Library
-from multi_agent.model import LLM
+from multi_agent.model import LLM, Message
 from multi_agent.orchestrator.planning.document_list import PlanningCalls
 from multi_agent.orchestrator.planning.drafting import with_documents
 from multi_agent.orchestrator.planning.one_step import fast_agents, lookup_agents, one_step_plan, two_step_plan
@@ -124,7 +124,9 @@ class Triage(PlanningCalls):
             has_requirements=bool(show_remembered(self.remembered, "")),
             only_documents=not self.sources,
         )
-        response: Any = self._known_response(shape) or await self._ask(shape, mode, question)
+        response: Any = self._known_response(shape)
+        if response is None:
+            response = (await self.llm.complete(await self._messages(mode, question), shape)).value
         if response.ask_back and (asked := await self.ask_back(response.ask_back)):
             return asked
         if getattr(response, "not_in_documents", False):
@@ -146,8 +148,8 @@ class Triage(PlanningCalls):
             return shape.model_validate(self.known) if self.known else None
         return None
 
-    async def _ask(self, shape: type[BaseModel], mode: Literal["auto", "fast"], question: str) -> BaseModel:
-        messages = Prompt.shipped("triage").render(
+    async def _messages(self, mode: Literal["auto", "fast"], question: str) -> list[Message]:
+        return Prompt.shipped("triage").render(
             mode=self._rules(mode),
             one=self._example("one", mode),
             several=self._example("several", mode),
@@ -158,7 +160,6 @@ class Triage(PlanningCalls):
             today=self.today,
             question=question,
         )
-        return (await self.llm.complete(messages, shape)).value
 
     async def _search(self, response: Any, question: str) -> Plan:
         name = getattr(response, "agent", self._agents[0].name)
