@@ -143,6 +143,14 @@ def test_a_heading_style_need_not_recur_in_a_short_document(parser: Parser, tmp_
     assert read(parser, tmp_path, pages) == ["Amber", "Dune"]
 
 
+def test_a_heading_above_a_chart_needs_its_look_above_text_on_three_pages(parser: Parser, tmp_path: Path) -> None:
+    chart = Text(LEFT, TOP + 100, "Rainfall by month", "B")
+    pages = sections(Text(0, 0, "{} rules", "B"), 3)
+    assert read(parser, tmp_path, [*pages[:2], [*pages[2], chart]])[-1] == chart.text
+    assert chart.text not in read(parser, tmp_path, [pages[0], [*pages[1], chart]])
+    assert chart.text not in read(parser, tmp_path, [*pages, [*body(3), chart]]), "its page has no heading above text"
+
+
 # Text that is not a heading
 
 PLAIN = [body(page) for page in range(1, 8)]
