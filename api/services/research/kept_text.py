@@ -1,23 +1,24 @@
 """Returns the text around an item of evidence, from its document or from the texts stored with the run."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from pydantic import Field
 
 from api.auth.permissions import Caller
-from api.errors import EvidenceNotFound
+from api.errors import EvidenceNotFound, InBin
 from api.services.documents.documents import Documents
 from api.services.research.runs import find_run
 from base.models import FrozenModel
 from ingest.errors import DocumentNotFound
-from ingest.ledger.records import DocumentText
+from ingest.ledger.records import DocumentRecord, DocumentText
 from ingest.pipeline.web_address import URL
 from multi_agent.grounding.quotes import places
 from multi_agent.storage.tool_calls import ToolCalls
-from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Quote
-from multi_agent.values.events import RunStarted
 from multi_agent.values.sources import given_passages
+from vectorstore.errors import CollectionNotFound
 from vectorstore.joined import part_of
 from vectorstore.models import Chunk, Origin, PrintedPages, page_labels, printed_pages
 
@@ -38,66 +39,87 @@ class KeptText(FrozenModel):
     url: str = Field(default="", description="Address from which the document was fetched, or empty.")
 
 
-def evidence_text(
-    documents: Documents, calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller
-) -> KeptText:
-    """Return the text of an item of evidence. Raises RunNotFound, RunUnderWay, EvidenceNotFound, IngestError."""
-    run, quote = _find(trace, run_id, number, caller)
-    if quote.origin:
-        return _kept_with_run(calls, trace, run, quote)
-    within = part_of(run.collection, quote.name)
-    try:
-        document = documents.find(quote.document_id, within)
-        text = documents.text(document)
-    except DocumentNotFound as error:
-        raise EvidenceNotFound(
-            f"{quote.name} is no longer in collection {within!r}. Evidence {number} quotes it: “{quote.quote}”"
-        ) from error
-    known = {"path": document.path, "url": str(document.metadata.get(URL, ""))}
-    return _kept(quote, text).model_copy(update=known)
+class RunSources:
+    """The texts of the sources of one run. Each text is read once. Calls block."""
+
+    def __init__(self, documents: Documents, calls: ToolCalls, trace: Trace, run_id: str, caller: Caller) -> None:
+        """Raises RunNotFound, RunUnderWay."""
+        self._documents, self._calls, self._trace = documents, calls, trace
+        self.run = find_run(trace, run_id, caller)
+        self.quotes = trace.answer(self.run.run_id).evidence
+        self.records: dict[str, DocumentRecord] = {}
+        """The documents that were read, by id."""
+        self._texts: dict[str, DocumentText | None] = {}
+
+    def quote(self, number: int) -> Quote:
+        """Return an item of evidence. Raises EvidenceNotFound."""
+        found = {quote.number: quote for quote in self.quotes}
+        if number not in found:
+            numbers = ", ".join(map(str, found)) or "none"
+            raise EvidenceNotFound(
+                f"The answer of {self.run.run_id} has no evidence {number}. Its evidence: {numbers}."
+            )
+        return found[number]
+
+    def text(self, quote: Quote) -> DocumentText | None:
+        """Return the text of the source of a quote. None if it is gone."""
+        if quote.document_id not in self._texts:
+            self._texts[quote.document_id] = self._kept(quote) if quote.origin else self._read(quote)
+        return self._texts[quote.document_id]
+
+    @cached_property
+    def _returned(self) -> dict[str, str]:
+        """The texts that tools returned, by source id."""
+        entries = self._calls.entries(self.run.run_id)
+        return _joined(chunk for entry in entries if entry.result for chunk in entry.result.passages)
+
+    @cached_property
+    def _given(self) -> dict[str, str]:
+        """The texts that the caller gave with the question, by source id."""
+        started = self._trace.started(self.run.run_id)
+        return _joined(given_passages(started.request.rag_results) if started else ())
+
+    def _kept(self, quote: Quote) -> DocumentText | None:
+        texts = self._given if quote.origin and quote.origin.kind == "caller" else self._returned
+        words = texts.get(quote.document_id)
+        return None if words is None else DocumentText(text=words, blocks=(), pages=())
+
+    def _read(self, quote: Quote) -> DocumentText | None:
+        try:
+            record = self._documents.find(quote.document_id, part_of(self.run.collection, quote.name))
+            text = self._documents.text(record)
+        except (DocumentNotFound, CollectionNotFound, InBin):
+            return None
+        self.records[quote.document_id] = record
+        return text
 
 
-def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller) -> KeptText:
-    """Return the text of evidence that was stored with the run.
+def evidence_text(sources: RunSources, number: int) -> KeptText:
+    """Return the text of an item of evidence. Raises EvidenceNotFound."""
+    quote = sources.quote(number)
+    if (source := sources.text(quote)) is None:
+        run, where = sources.run, part_of(sources.run.collection, quote.name)
+        gone = f"was not kept with {run.run_id}" if quote.origin else f"is no longer in collection {where!r}"
+        raise EvidenceNotFound(f"{quote.name} {gone}. Evidence {number} quotes it: “{quote.quote}”")
+    if (now := place_in(source, quote)) is None:
+        raise EvidenceNotFound(f"The source of evidence {number} has changed and no longer contains the quote.")
+    record = sources.records.get(quote.document_id)
+    return KeptText(
+        number=now.number, name=now.name, origin=now.origin, text=source.text, start=now.start, end=now.end,
+        pages=now.pages, printed_pages=now.printed_pages, moved=now != quote, path=record.path if record else "",
+        url=str(record.metadata.get(URL, "")) if record else "",
+    )  # fmt: skip
 
-    Raises RunNotFound, RunUnderWay, and EvidenceNotFound, including for evidence from a document.
-    """
-    run, quote = _find(trace, run_id, number, caller)
+
+def kept_text(sources: RunSources, number: int) -> KeptText:
+    """Return the text of evidence that was stored with the run. Raises EvidenceNotFound, also for a document's."""
+    quote = sources.quote(number)
     if quote.origin is None:
         raise EvidenceNotFound(
-            f"Evidence {number} of {run.run_id} is from the document {quote.document_id}, whose text is in its "
+            f"Evidence {number} of {sources.run.run_id} is from the document {quote.document_id}, whose text is in its "
             "collection."
         )
-    return _kept_with_run(calls, trace, run, quote)
-
-
-def _find(trace: Trace, run_id: str, number: int, caller: Caller) -> tuple[RunSummary, Quote]:
-    run = find_run(trace, run_id, caller)
-    found = {quote.number: quote for quote in trace.answer(run.run_id).evidence}
-    if number not in found:
-        numbers = ", ".join(map(str, found)) or "none"
-        raise EvidenceNotFound(f"The answer of {run.run_id} has no evidence {number}. Its evidence: {numbers}.")
-    return run, found[number]
-
-
-def _kept_with_run(calls: ToolCalls, trace: Trace, run: RunSummary, quote: Quote) -> KeptText:
-    """Return the text that a tool returned, or that the caller gave with the question."""
-    is_given = quote.origin is not None and quote.origin.kind == "caller"
-    texts = given_texts(trace, run.run_id) if is_given else returned_texts(calls, run.run_id)
-    if quote.document_id not in texts:
-        raise EvidenceNotFound(f"The text of evidence {quote.number} was not kept with {run.run_id}.")
-    return _kept(quote, DocumentText(text=texts[quote.document_id], blocks=(), pages=()))
-
-
-def returned_texts(calls: ToolCalls, run_id: str) -> dict[str, str]:
-    """Return the texts that tools returned in a run, by source id."""
-    return _joined(chunk for entry in calls.entries(run_id) if entry.result for chunk in entry.result.passages)
-
-
-def given_texts(trace: Trace, run_id: str) -> dict[str, str]:
-    """Return the texts that the caller gave with the question, by source id."""
-    started = (event.body for event in trace.events(run_id) if isinstance(event.body, RunStarted))
-    return _joined(chunk for body in started for chunk in given_passages(body.request.rag_results))
+    return evidence_text(sources, number)
 
 
 def _joined(passages: Iterable[Chunk]) -> dict[str, str]:
@@ -107,15 +129,6 @@ def _joined(passages: Iterable[Chunk]) -> dict[str, str]:
         text = texts.get(chunk.document_id, "")
         texts[chunk.document_id] = text[: chunk.start].ljust(chunk.start, "\n") + chunk.text
     return texts
-
-
-def _kept(quote: Quote, source: DocumentText) -> KeptText:
-    if (now := place_in(source, quote)) is None:
-        raise EvidenceNotFound(f"The source of evidence {quote.number} has changed and no longer contains the quote.")
-    return KeptText(
-        number=now.number, name=now.name, origin=now.origin, text=source.text, start=now.start, end=now.end,
-        pages=now.pages, printed_pages=now.printed_pages, moved=now != quote,
-    )  # fmt: skip
 
 
 def place_in(source: DocumentText, quote: Quote) -> Quote | None:

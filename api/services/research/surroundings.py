@@ -5,25 +5,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import StrEnum
-from functools import cached_property
 
 from pydantic import Field
 
-from api.auth.permissions import Caller
-from api.errors import InBin, OriginalGone
-from api.services.documents.documents import Documents
+from api.errors import OriginalGone
 from api.services.documents.shown_pages import ShownPages
-from api.services.research.kept_text import given_texts, place_in, returned_texts
-from api.services.research.runs import find_run
+from api.services.research.kept_text import RunSources, place_in
 from base.models import FrozenModel
-from ingest.errors import DocumentNotFound, PageNotShown
-from ingest.ledger.records import DocumentRecord, DocumentText
+from ingest.errors import PageNotShown
+from ingest.ledger.records import DocumentText
 from ingest.pages.request import PageBox
-from multi_agent.storage.tool_calls import ToolCalls
-from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Quote
-from vectorstore.errors import CollectionNotFound
-from vectorstore.joined import part_of
 from vectorstore.models import PageLabels, PageSpan, page_labels
 
 _AROUND = 1800  # characters before and after the quote
@@ -66,15 +58,9 @@ class Surroundings(FrozenModel):
     marked: tuple[MarkedPage, ...] = Field(default=(), description="Positions on pages, if requested and located.")
 
 
-async def surroundings(
-    documents: Documents, calls: ToolCalls, trace: Trace, pages: ShownPages | None, run_id: str, caller: Caller
-) -> list[Surroundings]:
-    """Return every quote of an answer with its surroundings. With ``pages``, locate the quotes on their pages.
-
-    Raises RunNotFound, RunUnderWay, CollectionNotFound.
-    """
-    sources = await asyncio.to_thread(_Sources, documents, calls, trace, run_id, caller)
-    found = await asyncio.to_thread(lambda: [sources.around(quote) for quote in sources.quotes])
+async def surroundings(sources: RunSources, pages: ShownPages | None) -> list[Surroundings]:
+    """Return every quote of an answer with its surroundings. With ``pages``, locate the quotes on their pages."""
+    found = await asyncio.to_thread(lambda: [_around(sources.text(quote), quote) for quote in sources.quotes])
     if pages is None:
         return found
     there = [each.quote or quote for each, quote in zip(found, sources.quotes, strict=True) if each.text]
@@ -82,64 +68,27 @@ async def surroundings(
     return [each.model_copy(update={"marked": tuple(located.get(each.number, ()))}) for each in found]
 
 
-class _Sources:
-    """The texts of the sources of one run. Each text is read once. Calls block."""
-
-    def __init__(self, documents: Documents, calls: ToolCalls, trace: Trace, run_id: str, caller: Caller) -> None:
-        self._documents, self._calls, self._trace = documents, calls, trace
-        self._run = find_run(trace, run_id, caller)
-        self._texts: dict[str, DocumentText | None] = {}
-        self.records: dict[str, DocumentRecord] = {}
-        self.quotes = trace.answer(self._run.run_id).evidence
-
-    @cached_property
-    def _returned(self) -> dict[str, str]:
-        return returned_texts(self._calls, self._run.run_id)
-
-    @cached_property
-    def _given(self) -> dict[str, str]:
-        return given_texts(self._trace, self._run.run_id)
-
-    def around(self, quote: Quote) -> Surroundings:
-        """Return the quote with the surrounding text."""
-        source = self._source(quote)
-        if source is None:
-            return Surroundings(number=quote.number, state=SourceState.MISSING)
-        if (now := place_in(source, quote)) is None:
-            return Surroundings(number=quote.number, state=SourceState.CHANGED)
-        start, end = max(0, now.start - _AROUND), min(len(source.text), now.end + _AROUND)
-        return Surroundings(
-            number=quote.number,
-            state=SourceState.FOUND if now == quote else SourceState.MOVED,
-            quote=None if now == quote else now,
-            text=source.text[start:end],
-            start=start,
-            length=len(source.text),
-            pages=tuple(span for span in source.pages if span.start < end and start < span.end),
-            page_count=source.pages[-1].number if source.pages else 0,
-            page_labels=page_labels(source.pages),
-        )
-
-    def _source(self, quote: Quote) -> DocumentText | None:
-        if quote.document_id not in self._texts:
-            self._texts[quote.document_id] = self._read(quote)
-        return self._texts[quote.document_id]
-
-    def _read(self, quote: Quote) -> DocumentText | None:
-        if quote.origin:
-            kept = self._given if quote.origin.kind == "caller" else self._returned
-            words = kept.get(quote.document_id)
-            return None if words is None else DocumentText(text=words, blocks=(), pages=())
-        try:
-            record = self._documents.find(quote.document_id, part_of(self._run.collection, quote.name))
-            text = self._documents.text(record)
-        except (DocumentNotFound, CollectionNotFound, InBin):
-            return None
-        self.records[quote.document_id] = record
-        return text
+def _around(source: DocumentText | None, quote: Quote) -> Surroundings:
+    """Return the quote with the surrounding text."""
+    if source is None:
+        return Surroundings(number=quote.number, state=SourceState.MISSING)
+    if (now := place_in(source, quote)) is None:
+        return Surroundings(number=quote.number, state=SourceState.CHANGED)
+    start, end = max(0, now.start - _AROUND), min(len(source.text), now.end + _AROUND)
+    return Surroundings(
+        number=quote.number,
+        state=SourceState.FOUND if now == quote else SourceState.MOVED,
+        quote=None if now == quote else now,
+        text=source.text[start:end],
+        start=start,
+        length=len(source.text),
+        pages=tuple(span for span in source.pages if span.start < end and start < span.end),
+        page_count=source.pages[-1].number if source.pages else 0,
+        page_labels=page_labels(source.pages),
+    )
 
 
-async def _locate(pages: ShownPages, sources: _Sources, quotes: Iterable[Quote]) -> dict[int, list[MarkedPage]]:
+async def _locate(pages: ShownPages, sources: RunSources, quotes: Iterable[Quote]) -> dict[int, list[MarkedPage]]:
     """Locate the quotes of each page together. Omits pages that cannot be rendered or not in time."""
     by_page: defaultdict[tuple[str, int], list[Quote]] = defaultdict(list)
     for quote in quotes:

@@ -11,7 +11,7 @@ import pytest
 
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
-from api.services.research.kept_text import place_in
+from api.services.research.kept_text import RunSources, place_in
 from api.services.research.surroundings import surroundings
 from ingest.ledger.records import DocumentText
 from multi_agent.llm.settings import EndpointSettings
@@ -51,7 +51,9 @@ def test_a_quote_below_a_new_line_is_shown_at_its_new_place(run: Run, asked: str
 
 async def test_the_page_gets_the_new_place(run: Run, asked: str, make_candor: Callable[..., Candor]) -> None:
     candor = make_candor()
-    [around] = await surroundings(candor.documents, candor.tools.calls, candor.trace, None, asked, LOCAL_CALLER)
+    [around] = await surroundings(
+        RunSources(candor.documents, candor.tools.calls, candor.trace, asked, LOCAL_CALLER), None
+    )
     assert around.state == "moved"
     assert around.quote
     assert around.text[around.quote.start - around.start : around.quote.end - around.start] == WEIGHT

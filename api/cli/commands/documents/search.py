@@ -140,12 +140,12 @@ def show(
     """
     from api.cli.render.answers import show_kept
     from api.cli.render.documents import show_document
-    from api.services.research.kept_text import evidence_text
+    from api.services.research.kept_text import RunSources, evidence_text
 
     candor = cli.make_candor()
     if number is not None:
-        kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, document, number, cli.caller)
-        cli.show(kept, show_kept)
+        sources = RunSources(candor.documents, candor.tools.calls, candor.trace, document, cli.caller)
+        cli.show(evidence_text(sources, number), show_kept)
         return
     try:
         found = candor.documents.find(document, collection)

@@ -1,18 +1,21 @@
 """Tools, the tool calls of runs, and the files that runs produced."""
 
+import asyncio
 from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import Path, Query
 from fastapi.responses import FileResponse
 
+from api.auth.permissions import Caller
+from api.bootstrap import Candor
 from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.http.routes.runs.runs import RunId
 from api.services.catalog import tools as service
 from api.services.catalog.tools import RunFile, ToolDescription
-from api.services.research.kept_text import KeptText, kept_text
+from api.services.research.kept_text import KeptText, RunSources, kept_text
 from api.services.research.runs import find_run
 from api.services.research.surroundings import Surroundings, surroundings
 from multi_agent.storage.tool_calls import ToolEntry
@@ -53,9 +56,8 @@ async def all_evidence(
 
     The text of a web page is the text that the run read.
     """
-    return await surroundings(
-        candor.documents, candor.tools.calls, candor.trace, candor.pages if locate else None, run_id, caller
-    )
+    sources = await asyncio.to_thread(_sources, candor, run_id, caller)
+    return await surroundings(sources, candor.pages if locate else None)
 
 
 @router.get("/runs/{run_id}/evidence/{number}", responses=problem_responses(404, 409, 422, 503))
@@ -69,7 +71,11 @@ def evidence(
 
     The text is kept with the run. For evidence from a document, GET /v1/documents/{document}/text returns the text.
     """
-    return kept_text(candor.tools.calls, candor.trace, run_id, number, caller)
+    return kept_text(_sources(candor, run_id, caller), number)
+
+
+def _sources(candor: Candor, run_id: str, caller: Caller) -> RunSources:
+    return RunSources(candor.documents, candor.tools.calls, candor.trace, run_id, caller)
 
 
 @router.get("/runs/{run_id}/files", responses=problem_responses(404, 503))
