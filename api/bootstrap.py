@@ -522,7 +522,6 @@ class Candor:
             lambda: self.store,
             lambda: self.embedder,
             lambda: self.collections,
-            lambda: self.bin,
         )
 
     @part

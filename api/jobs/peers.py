@@ -30,7 +30,7 @@ from api.jobs.models import JobKind, JobState
 from api.jobs.queue import JobQueue
 from api.settings import Settings
 from api.storage.fencing import end_connections_of_dead, fence
-from api.storage.live_processes import ACTIVE_JOBS, NOW, PROCESSES, SILENT, Process, live_processes, read_process
+from api.storage.live_processes import ACTIVE_JOBS, NOW, PROCESSES, SILENT, Process, read_process
 from base.database import SqlStore
 from ingest.ledger.lock import release_locks_of
 from vectorstore.errors import StoreError, StoreKeyRejected
@@ -107,10 +107,6 @@ class Processes(SqlStore):
             if end_connections_of_dead(connection):
                 hand_out(connection, "executor_id NOT IN (SELECT id FROM processes)")
             return dead
-
-    def live(self) -> list[Process]:
-        """Return the live processes, oldest first."""
-        return live_processes(self._engine)
 
     def runs(self, process_id: str | None) -> bool:
         """Return whether the process with this id has a row."""

@@ -27,7 +27,6 @@ from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobSta
 from api.jobs.peers import Peers, Processes
 from api.jobs.queue import JobQueue, StoredJob
 from api.jobs.service_worker import ServiceWorker
-from api.storage.live_processes import Process
 from base.models import FrozenModel
 
 log = logging.getLogger(__name__)
@@ -151,10 +150,6 @@ class Jobs:
             await self._handlers[job.kind].on_abort(stored.spec, JobStatus.CANCELLED, _never_started(job.kind))
             await self._queue.cancel(job.id)
         return await self.get(job.id)
-
-    async def processes(self) -> Sequence[Process]:
-        """Return the live processes that share the jobs. Empty if this process is alone."""
-        return await self._peers.call(Processes.live) if self._peers else []
 
     async def pause(self) -> None:
         """Stop active jobs, which resume later, here or elsewhere, and accept no new ones. Idempotent."""

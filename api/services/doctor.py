@@ -10,17 +10,14 @@ from functools import partial
 from typing import Any
 
 from pydantic import Field, SecretStr
-from rich.filesize import decimal
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.errors import HomeError
-from api.services.bin import Bin
 from api.services.documents.collections import Collections
 from api.services.documents.rerankers import load_reranker
 from api.settings import FILE, ModelTable, Settings
 from api.storage.live_processes import live_processes
-from base.counts import count
 from base.models import FrozenModel
 from ingest.errors import IngestError
 from ingest.ledger.ledger import DAMAGED
@@ -78,7 +75,6 @@ class Doctor:
     store: Callable[[], VectorStore]
     embedder: Callable[[], Embedder]
     collections: Callable[[], Collections]
-    bin: Callable[[], Bin]
 
     @property
     def claim_hint(self) -> str:
@@ -92,7 +88,7 @@ class Doctor:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
         models = asyncio.run(_check_models(self.settings))
         speed = self._measure_embedding()
-        stored = (*self._check_collections(), *self._check_languages(), *self._check_bin())
+        stored = (*self._check_collections(), *self._check_languages())
         checks = (*self.check_parts(), *speed, *stored, *jobs, *models)
         settings = _without_secrets(self.settings.model_dump())
         return Diagnosis(settings=settings, settings_file=str(self.settings.home / FILE), checks=checks)
@@ -206,19 +202,6 @@ class Doctor:
                     f"are found. A multilingual model also finds meaning: {MULTILINGUAL}"
                 )
                 yield Check(name=f"languages of {name}", ok=True, detail=detail)
-
-    def _check_bin(self) -> Iterator[Check]:
-        """Yield the size of the bin, unless it is empty or the database fails, which other checks report."""
-        try:
-            found = self.bin().list()
-        except (StoreError, IngestError, HomeError, SQLAlchemyError):
-            return
-        if found:
-            size, first = decimal(sum(each.size for each in found)), min(each.removed_at for each in found)
-            detail = (
-                f"{count(len(found), 'entry', 'entries')} with {size} of files; the next is removed on {first:%Y-%m-%d}"
-            )
-            yield Check(name="bin", ok=True, detail=detail)
 
     def _check_embedder(self) -> Check:
         try:

@@ -61,7 +61,6 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/setup/models/{table}/offered": Rule("owner", "/v1/setup/models/rerank/offered", {}, passes=422),
     "POST /v1/setup/models/{table}/pull": Rule("owner", "/v1/setup/models/rerank/pull", {}, passes=422),
     "GET /metrics": Rule("owner", "/metrics"),
-    "GET /v1/processes": Rule("owner", "/v1/processes"),
     "GET /v1/audit": Rule("owner", "/v1/audit"),
     "GET /v1/me": Rule("key", "/v1/me"),
     "GET /shared/{key}": Rule("nothing", "/shared/none", passes=401),

@@ -6,7 +6,7 @@ import typer
 
 from api.cli.common import Cli, collection_option, command_group
 
-app = command_group("audit", "List or prune the audit log of the service.")
+app = command_group("audit", "List the audit log of the service.")
 
 
 @app.command("list")
@@ -26,17 +26,3 @@ def list_all(
 
     query = AuditQuery(key=key, collection=collection, text=text, limit=limit)
     cli.show(cli.make_candor().audit.list(query), show_audit)
-
-
-@app.command()
-def prune(
-    cli: Cli, older_than: Annotated[int, typer.Option("--older-than", min=1, help="Delete entries older than N days.")]
-) -> None:
-    """Delete old entries. The audit log records the deletion.
-
-    `candor serve` also does this every day, with the number of days in the setting service.audit_days.
-
-    Example: candor audit prune --older-than 90
-    """
-    pruned = cli.make_candor().audit.prune(older_than, cli.caller.name)
-    cli.print_result({"pruned": pruned}, f"Deleted {pruned} entries.")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import httpx
 import pytest
 
 from api.auth import audit as api_audit
 from api.auth.audit import BY, AuditEntry, AuditQuery, every_day
-from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
 from support.service import RunningService
@@ -68,14 +66,9 @@ def test_zero_days_keeps_all_entries(make_candor: Callable[..., Candor]) -> None
     assert [target for _, _, target in entries(candor)] == ["4000 days ago", "/v1/collections"]
 
 
-def test_the_cli_prunes_in_batches(
-    make_candor: Callable[..., Candor], run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entries_are_pruned_in_batches(make_candor: Callable[..., Candor], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_audit, "_DELETE_BATCH", 2)
     candor = make_candor()
     add_entries(candor, 8, 9, 10, 11, 12, 1)
-    at = ("--home", candor.settings.home)
-    assert run("audit", "prune", "--older-than", "7", "--json", *at).json == {"pruned": 5}
-    assert run("audit", "prune", "--older-than", "7", *at).err == "Deleted 0 entries.\n"
-    assert entries(candor) == [KEPT, (LOCAL_CALLER.name, "prune audit", "5 entries older than 7 days")]
-    assert run("audit", "prune", *at).code == 2
+    assert [candor.audit.prune(7, BY) for _ in range(2)] == [5, 0]
+    assert entries(candor) == [KEPT, (BY, "prune audit", "5 entries older than 7 days")]
