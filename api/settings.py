@@ -193,9 +193,9 @@ class ServiceSettings(SettingsGroup):
     def database_pools(self) -> tuple[int, int]:
         """The sizes of the pools of Candor's tables and of the queue.
 
-        Four connections are not pooled: two of locks, one for heartbeats and one for notifications.
+        Three connections are not pooled: two of locks, and one for heartbeats.
         """
-        shared = self.database_connections - 4
+        shared = self.database_connections - 3
         return shared - shared // 2, shared // 2
 
     @property

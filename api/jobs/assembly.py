@@ -26,11 +26,9 @@ from api.jobs.service_worker import News, Order, ServiceWorker
 from api.services.documents.collection_pool import CollectionPool
 from api.settings import Settings
 from api.storage.database import is_away
-from api.storage.notifications import Listener
 from base.rpc import Channel, Disconnected, to_failure
 from ingest.errors import LedgerUnavailable
 from multi_agent.llm.models import Models
-from multi_agent.storage.tables import EVENTS_CHANNEL
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event
 from vectorstore.remote.process import SearchProcess
@@ -97,7 +95,6 @@ async def start_jobs(
     if peers:
         await peers.start(jobs)
         stack.push_async_callback(peers.leave)
-    listener = Listener(candor.engine, EVENTS_CHANNEL)
     shared: tuple[Settings, Models] | None = None
 
     def make_models() -> Models:
@@ -107,14 +104,13 @@ async def start_jobs(
             shared = candor.settings, candor.panel.models()
         return shared[1]
 
-    runs = Runs(candor.trace, candor.callers, candor.panel, pool, jobs, listener, make_models)
+    runs = Runs(candor.trace, candor.callers, candor.panel, pool, jobs, make_models)
     IngestJobs(candor.ingest, pool, jobs)
     EvaluationJobs(candor.evaluations, candor.callers, pool, jobs, make_models)
     TableJobs(candor.tables, candor.callers, pool, jobs, make_models)
     runs.listeners.extend(listeners)
     runs.on_release = on_release
     await asyncio.to_thread(candor.uploads.clear)
-    await stack.enter_async_context(listener.listening())
     await jobs.start()
     stack.push_async_callback(jobs.close)
     stack.push_async_callback(runs.stop)

@@ -24,7 +24,6 @@ from api.jobs.runner import Jobs, new_job_id
 from api.services.documents.collection_pool import CollectionPool
 from api.services.research.conversation import with_conversation
 from api.services.research.research import PanelFactory
-from api.storage.notifications import Listener
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.models import Models
@@ -74,20 +73,20 @@ class Subscription(Generic[T]):
 
 
 IDLE_S = 15.0  # proxies and browsers drop connections that are silent for much longer
-POLL_S = 0.5  # for a run of another process, unless it sends notifications
-SLOW_POLL_S = 5.0  # with notifications; also for a waiting run, which usually starts in this process
+POLL_S = 0.5  # for a run of another process
+SLOW_POLL_S = 5.0  # for a waiting run, which usually starts in this process
 
 
 class Runs(JobHandler):
     """All runs of the service, and the handler of research jobs. Belongs to one event loop."""
 
     def __init__(
-        self, trace: Trace, callers: Callers, panel: PanelFactory, pool: CollectionPool, jobs: Jobs, listener: Listener,
+        self, trace: Trace, callers: Callers, panel: PanelFactory, pool: CollectionPool, jobs: Jobs,
         make_models: Callable[[], Models],
     ) -> None:  # fmt: skip
         """``make_models`` makes the models of this process, which all runs share."""
         self._trace, self._callers, self._panel, self._make_models = trace, callers, panel, make_models
-        self._pool, self._jobs, self._listener = pool, jobs, listener
+        self._pool, self._jobs = pool, jobs
         self.listeners: list[Subscriber] = []
         """Receive the events of the runs of this process and its worker, so that each event is counted once."""
         self.on_release: Callable[[str], None] = lambda _: None
@@ -98,7 +97,6 @@ class Runs(JobHandler):
         self._creating = threading.Lock()  # the request and its job may both store the run at the same moment
         self._database_slot = asyncio.Semaphore(1)  # a hundred concurrent runs read the database one after the other
         jobs.register(JobKind.RESEARCH, self)
-        listener.on(self._notified, self._wake_all)
 
     async def recover(self) -> None:
         """Store the end of runs whose jobs have ended, for example while the database was down."""
@@ -222,7 +220,8 @@ class Runs(JobHandler):
     def release_all(self) -> None:
         """Make all followers read the states of their runs from the database."""
         self._published.clear()
-        self._wake_all()
+        for run_id in self._followed:
+            self._wake(run_id)
 
     # JobHandler
 
@@ -276,21 +275,12 @@ class Runs(JobHandler):
         await asyncio.to_thread(self._trace.abort, run_id, ended, reason)
         self.release(run_id)
 
-    def _notified(self, run_id: str) -> None:
-        """Wake the followers of a run after another process has stored an event of it."""
-        if run_id not in self._published:
-            self._wake(run_id)
-
     def _wake(self, run_id: str) -> None:
         for subscription in self._followed.get(run_id, ()):
             subscription.put(None)
-
-    def _wake_all(self) -> None:
-        for run_id in self._followed:
-            self._wake(run_id)
 
     def _poll_interval(self, run: RunSummary) -> float:
         """Return the time to wait for an event before reading events that another process may have stored."""
         if run.run_id in self._published:
             return IDLE_S
-        return SLOW_POLL_S if self._listener.connected or run.status == WAITING else POLL_S
+        return SLOW_POLL_S if run.status == WAITING else POLL_S

@@ -90,9 +90,6 @@ RUNS = sql.Table(
     sql.Column("answer", CompressedJSON, nullable=True),
 )
 
-EVENTS_CHANNEL = "candor_events"
-"""The channel of Postgres on which the trace notifies other processes of new events."""
-
 EVENTS = sql.Table(
     "events",
     METADATA,

@@ -21,7 +21,6 @@ from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort,
 from multi_agent.storage.tables import (
     CITATIONS,
     EVENTS,
-    EVENTS_CHANNEL,
     JOURNAL,
     RUNS,
     Citation,
@@ -43,7 +42,6 @@ from multi_agent.values.request import Request
 
 # Compiled once, because building a statement takes longer than executing it.
 _INSERT_EVENT, _INSERT_ENTRY = EVENTS.insert(), JOURNAL.insert()
-_INSERT_AND_NOTIFY = EVENTS.insert().returning(sql.func.pg_notify(EVENTS_CHANNEL, EVENTS.c.run_id))
 _FIND_ENTRY = sql.select(JOURNAL.c.entry).where(
     JOURNAL.c.run_id == sql.bindparam("run_id"),
     JOURNAL.c.key == sql.bindparam("key"),
@@ -102,8 +100,7 @@ class RunSummary(FrozenModel):
 class Trace(SqlStore):
     """Runs with their events, journals and answers, in SQL.
 
-    The parameter ``among`` restricts methods to runs over these collections. None means all. On Postgres, each stored
-    event sends a notification on ``EVENTS_CHANNEL`` with the id of its run.
+    The parameter ``among`` restricts methods to runs over these collections. None means all.
 
     ``find_interrupted`` yields the runs whose process was killed. They are marked before runs are read.
     """
@@ -111,7 +108,6 @@ class Trace(SqlStore):
     def __init__(self, engine: sql.Engine, find_interrupted: Callable[[], Iterable[str]] = tuple) -> None:
         super().__init__(engine)
         self._find_interrupted = find_interrupted
-        self._insert_event = _INSERT_AND_NOTIFY if engine.dialect.name == "postgresql" else _INSERT_EVENT
 
     def create(self, run_id: str, request: Request, collection: str, model: str, key: str = "") -> None:
         """Add a waiting run. A run that exists stays unchanged."""
@@ -132,12 +128,12 @@ class Trace(SqlStore):
 
     async def record(self, event: Event) -> None:
         """Store an event. Subscribe this method to the bus of a run."""
-        self._execute(self._insert_event, event_row(event))
+        self._execute(_INSERT_EVENT, event_row(event))
 
     def finish(self, answer: Answer, last: Event) -> None:
         """Store the answer with its citations, and the last event of a run, in one transaction."""
         with self._engine.begin() as connection:
-            connection.execute(self._insert_event, event_row(last))
+            connection.execute(_INSERT_EVENT, event_row(last))
             connection.execute(RUNS.update().where(RUNS.c.run_id == answer.run_id).values(answer_columns(answer)))
             store_size(connection, answer.run_id)
             connection.execute(sql.delete(CITATIONS).where(CITATIONS.c.run_id == answer.run_id))

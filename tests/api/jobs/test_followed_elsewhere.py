@@ -1,4 +1,4 @@
-"""A service follows a run of another process through notifications of Postgres."""
+"""A service follows a run of another process through the database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import sqlalchemy as sql
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.http.sse import DescribedEvent
-from api.jobs import research
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Usage
 from multi_agent.storage.trace import RUNNING, Trace
@@ -27,7 +26,7 @@ from support.postgres import PostgresServer
 from support.service import QUESTION, RunningService, model
 from support.waiting import LIMIT_S, until
 
-EVENTS = 20
+EVENTS = 6
 STEP = StepStarted(agent="Checker", instruction="Check it.", reads=())
 
 
@@ -65,11 +64,9 @@ def follow(http: httpx.Client, run_id: str, other: OtherProcess, after: int = 0)
                     other.finish()
 
 
-def test_events_of_another_process_arrive_without_polling(
-    postgres_server: PostgresServer, make_candor: Callable[..., Candor], monkeypatch: pytest.MonkeyPatch
+def test_events_of_another_process_arrive_in_order(
+    postgres_server: PostgresServer, make_candor: Callable[..., Candor]
 ) -> None:
-    for name in ("POLL_S", "SLOW_POLL_S", "IDLE_S"):
-        monkeypatch.setattr(research, name, 10 * LIMIT_S)
     candor = make_candor(database_url=postgres_server.url)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         other = OtherProcess(postgres_server.url, "run_other")
