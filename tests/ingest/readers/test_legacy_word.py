@@ -108,6 +108,13 @@ def test_wide_and_tall_cells_repeat_their_text(parser: Parser, tmp_path: Path) -
     assert found == ("| Part | Price net | Price gross |\n| --- | --- | --- |\n| Bolt | 1 | 2 |\n\nAfter.")
 
 
+def test_a_merged_cell_repeats_the_text_above(parser: Parser, tmp_path: Path) -> None:
+    edges, cell = [0, 2000, 3000], [IN_TABLE] * 2
+    paragraphs = [*cell, _row(edges, [0x60, 0]), *cell, _row(edges, [0x20, 0])]
+    path = write_doc(tmp_path / "a.doc", [("Bolt\x071\x07\x07\x072\x07\x07After.\r", b"")], paragraphs)
+    assert "| Bolt | 2 |\n\nAfter." in parser.parse(path).text
+
+
 def test_tables_in_tables_stay_in_their_cell(parser: Parser, tmp_path: Path) -> None:
     inner = IN_TABLE + sprm(0x6649, struct.pack("<I", 2))
     text = "Size\rin 5\rmm 6\r\rend\x07right\x07\x07a\x07b\x07\x07Out.\r"
@@ -119,8 +126,11 @@ def test_tables_in_tables_stay_in_their_cell(parser: Parser, tmp_path: Path) -> 
     assert found == "| Size in 5 mm 6 end | right |\n| --- | --- |\n| a | b |\n\nOut."
 
 
-def test_headings_and_lists_have_their_numbers(parser: Parser, tmp_path: Path) -> None:
-    level = struct.pack("<iBB9sBiIBBBB", 3, 0, 0, bytes(9), 0, 0, 0, 0, 0, 0, 0) + struct.pack("<H2H", 2, 0, ord(")"))
+@pytest.mark.parametrize(("kind", "shown"), [(0, "3) one\n4) two"), (255, ") one\n) two")], ids=["decimal", "none"])
+def test_headings_and_lists_have_their_numbers(parser: Parser, tmp_path: Path, kind: int, shown: str) -> None:
+    level = struct.pack("<iBB9sBiIBBBB", 3, kind, 0, bytes(9), 0, 0, 0, 0, 0, 0, 0) + struct.pack(
+        "<H2H", 2, 0, ord(")")
+    )
     entry = struct.pack("<ii9HBB", 77, 0, *[0xFFF] * 9, 1, 0)
     parts = {
         1: struct.pack("<HHH", 4, 2, 10) + _style(0, "Normal") + _style(1, "Überschrift 1"),
@@ -132,14 +142,21 @@ def test_headings_and_lists_have_their_numbers(parser: Parser, tmp_path: Path) -
     text = "Umfang\rone\rtwo\rtext\r"
     path = write_doc(tmp_path / "a.doc", [(text, b"")], [b"", item, item], styles=[1], parts=parts)
     document = parser.parse(path)
-    assert document.text == "Umfang\n\n3) one\n4) two\n\ntext"
+    assert document.text == f"Umfang\n\n{shown}\n\ntext"
     assert (document.blocks[0].kind.value, document.blocks[0].level) == ("heading", 1)
 
 
-def _style(identity: int, name: str) -> bytes:
+def _style(identity: int, name: str, characters: bytes = b"") -> bytes:
     entry = struct.pack("<HHHHH", identity, 0xFFF1, 2, 0, 0) + struct.pack("<H", len(name))
-    entry += name.encode("utf-16-le") + b"\0\0" + struct.pack("<HHH", 2, identity, 0)
+    entry += name.encode("utf-16-le") + b"\0\0" + struct.pack("<HHH", 2, identity, len(characters)) + characters
     return struct.pack("<H", len(entry)) + entry
+
+
+def test_the_last_format_of_a_style_counts(parser: Parser, tmp_path: Path) -> None:
+    styles = _style(0, "Normal") + _style(10, "Old", sprm(0x0837, 1) + b"\0") + _style(11, "New")
+    parts = {1: struct.pack("<HHH", 4, 3, 10) + styles}
+    path = write_doc(tmp_path / "a.doc", [("5 EUR\r6 EUR\r", b"")], styles=[1, 2], parts=parts)
+    assert parser.parse(path).text == "~~5 EUR~~\n\n6 EUR"
 
 
 def test_form_fields_show_what_is_chosen(parser: Parser, tmp_path: Path) -> None:
