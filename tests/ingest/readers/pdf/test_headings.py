@@ -104,8 +104,9 @@ def test_a_style_that_recurs_above_text_is_evidence(parser: Parser, tmp_path: Pa
     assert read(parser, tmp_path, sections(heading)) == [f"{word.title()} rules" for word in WORDS[:5]]
 
 
-def test_ascending_numbers_are_evidence(parser: Parser, tmp_path: Path) -> None:
-    assert read(parser, tmp_path, sections(Text(0, 0, "Nota {1} {0}"))) == [
+@pytest.mark.parametrize("size", [11, 8])
+def test_ascending_numbers_are_evidence(parser: Parser, tmp_path: Path, size: float) -> None:
+    assert read(parser, tmp_path, sections(Text(0, 0, "Nota {1} {0}", size=size))) == [
         f"Nota {page + 4} {WORDS[page].title()}" for page in range(5)
     ]
     pages = sections(Text(0, 0, "Nota {1} {0}"))
@@ -355,6 +356,14 @@ def test_a_table_of_contents_is_parsed_without_leaders_and_not_indexed(
     assert document.text[block.start : block.end].splitlines()[:2] == ["Amber rules 1", "Basalt rules 3"]
     assert not any("rules" in chunk.text for chunk in chunks(document, embedder))
     assert chunks(document, embedder)[0].text.startswith("The amber of the amber lies")
+
+
+def test_a_table_after_a_table_of_contents_is_found(parser: Parser, tmp_path: Path) -> None:
+    rows = [Text(x, TOP + 8 * row, f"{row + 2},{x}04") for row in range(5) for x in (100, 150)]
+    rows += [Text(LEFT, TOP + 8 * row, f"{WORDS[row].title()} harbour") for row in range(5)]
+    document = parser.parse(write(tmp_path / "a.pdf", [contents("....."), *PLAIN, rows]))
+    kinds = [block.kind for block in document.blocks]
+    assert kinds.index(BlockKind.CONTENTS) < kinds.index(BlockKind.TABLE)
 
 
 def test_a_document_with_only_a_table_of_contents_is_indexed(

@@ -57,3 +57,9 @@ def test_a_map_that_swaps_letters_is_not_quoted(tmp_path: Path, ocr: OcrMode) ->
             load_parser("default", ParserOptions(ocr=ocr)).parse(tmp_path / "a.pdf")
     else:
         assert "repaired at the cost of the tenant" in load_parser("default").parse(tmp_path / "a.pdf").text
+
+
+def test_a_page_of_many_objects_and_few_words_is_no_scan(tmp_path: Path) -> None:
+    write_plain_pdf(tmp_path / "a.pdf", text_at(72, 700, "Map of the harbour") + "0 0 m 9 9 l S " * 201)
+    parsed = load_parser("default", ParserOptions(ocr=OcrMode.NEVER)).parse(tmp_path / "a.pdf")
+    assert (parsed.text, parsed.warnings) == ("Map of the harbour", ())
