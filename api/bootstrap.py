@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from api.services.documents.sources import Sources
     from api.services.documents.suggested_questions import QuestionSuggester
     from api.services.evaluation.evaluations import Evaluations
+    from api.services.exports.import_run import RunImport
     from api.services.research.command_runs import CommandRuns
     from api.services.research.prune import RunPruning
     from api.services.research.research import PanelFactory
@@ -255,6 +256,13 @@ class Candor:
         from multi_agent.storage.recording import RunArchive
 
         return RunArchive(self.engine)
+
+    @part
+    def run_import(self) -> RunImport:
+        """Adds runs of files."""
+        from api.services.exports.import_run import RunImport
+
+        return RunImport(self.archive, self.trace, self.documents, self.keys, self.settings.research)
 
     @part
     def pruning(self) -> RunPruning:

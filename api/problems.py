@@ -66,6 +66,7 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (ingest.IngestUnderWay, 409, "Collection being changed",
      "Try again when the process that the detail names has ended."),
     (own.NotOurs, 409, "Run of another process", "Cancel it in that process."),
+    (agents.RunExists, 409, "Run exists", "GET /v1/runs/{run_id} returns it."),
     (agents.RunUnderWay, 409, "Run under way",
      "Try again when the run has ended. GET /v1/runs/{run_id}/events follows it."),
     (own.ServiceEnding, 503, "Service ending", "Try again when the service has restarted."),

@@ -36,9 +36,7 @@ from api.bootstrap import Candor
 from api.settings import load_settings
 from api.storage.home import DATABASE
 from benchmarks.engine import environment
-from multi_agent.storage import tables
 from multi_agent.storage.recording import Recording, load_recording
-from multi_agent.storage.trace import RunSummary
 
 TIMES = 20
 EVENTS, CALLS = 40, 10
@@ -65,18 +63,8 @@ def _fill(home: Path, runs: int) -> None:
         _candor("demo", home)
         origins = [load_recording(candor.trace, candor.tools.calls, run.run_id) for run in candor.trace.runs()]
         for number in range(candor.archive.usage().runs, runs):
-            _store(candor, _copy(_grown(origins[number % len(origins)]), number))
+            candor.archive.add(_copy(_grown(origins[number % len(origins)]), number))
     candor.engine.dispose()
-
-
-def _store(candor: Candor, recording: Recording) -> None:
-    run, copied = recording.run, {*RunSummary.model_fields} & {column.name for column in tables.RUNS.columns}
-    row = run.model_dump(include=copied) | tables.answer_columns(recording.answer) | {"key": "", "environment": ""}
-    with candor.engine.begin() as connection:
-        connection.execute(tables.RUNS.insert(), row)
-        connection.execute(tables.EVENTS.insert(), [tables.event_row(each) for each in recording.events])
-        connection.execute(tables.JOURNAL.insert(), [tables.journal_row(run.run_id, each) for each in recording.calls])
-        tables.store_size(connection, run.run_id)
 
 
 def _grown(origin: Recording) -> Recording:

@@ -35,7 +35,8 @@ AgentError                      base
 ├── RunNotFound                 user: name an existing run
 ├── TableNotFound               user: name an existing table
 ├── TableError                  user: name what the message lists; of a model's value, the cell says it
-└── RunUnderWay                 user: wait until the run has ended
+├── RunUnderWay                 user: wait until the run has ended
+└── RunExists                   user: the run is here already
 """
 
 from __future__ import annotations
@@ -196,6 +197,14 @@ class RunNotFound(AgentError):
 
 class RunUnderWay(AgentError):
     """The run has not ended and has no answer yet."""
+
+
+class RunExists(AgentError):
+    """A run with this id is stored already."""
+
+
+class RunNotStored(AgentError):
+    """The database cannot store an imported run."""
 
 
 class TableNotFound(AgentError):

@@ -8,6 +8,8 @@ codes do not count: a service whose research process hangs responds as before.
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import signal
 import subprocess
@@ -107,6 +109,17 @@ class Attack:
         self._post("/v1/plans", {"name": name, "question": QUESTION, "plan": plan, "collection": "papers"})
         return name
 
+    def imported(self, text: str) -> str:
+        exported = self._http.get(f"/v1/runs/{self._known}/export", params={"format": "run"})
+        other = f"run_{random.getrandbits(48):012x}"
+        changed = gzip.decompress(exported.content).decode().replace(self._known, other)
+        changed = changed.replace(json.dumps(QUESTION)[1:-1], json.dumps(text)[1:-1])
+        added = self._http.post("/v1/runs/import", content=gzip.compress(changed.encode()))
+        if added.is_success:
+            for page in ("conversation", "events", "export?format=html"):
+                self._http.get(f"/v1/runs/{other}/{page}")
+        return other if added.is_success else ""
+
     def search(self, text: str) -> str:
         self._post("/v1/search", {"collection": "papers", "query": text})
         self._post("/v1/search/count", {"collection": "papers", "query": text})
@@ -144,7 +157,7 @@ class Attack:
 
 
 WAYS: tuple[Callable[[Attack, str], str], ...] = (
-    Attack.question, Attack.fast_question, Attack.follow_up, Attack.template, Attack.plan, Attack.fork,
+    Attack.question, Attack.fast_question, Attack.follow_up, Attack.template, Attack.plan, Attack.fork, Attack.imported,
     Attack.search, Attack.suggested,
 )  # fmt: skip
 

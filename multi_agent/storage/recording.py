@@ -1,6 +1,7 @@
-"""Whole runs: what is stored about an ended run, their deletion, and the state of a resumed run."""
+"""Whole runs: what is stored about an ended run, their import and deletion, and the state of a resumed run."""
 
 from collections.abc import Sequence, Set
+from datetime import UTC
 from functools import cached_property
 from itertools import pairwise
 
@@ -10,12 +11,27 @@ from pydantic import Field
 from base.bin import Kind, kept
 from base.database import SqlStore
 from base.models import FrozenModel
-from multi_agent.errors import RunUnderWay
+from multi_agent.errors import RunExists, RunNotStored, RunUnderWay
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.llm.wrappers.usage import Meter
 from multi_agent.model import Usage
-from multi_agent.storage.tables import CALLS, CITATIONS, EVENTS, JOURNAL, RUNS, Environment, forget_unused, within
-from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
+from multi_agent.storage.tables import (
+    CALLS,
+    CITATIONS,
+    EVENTS,
+    JOURNAL,
+    RUNS,
+    Environment,
+    answer_columns,
+    citation_rows,
+    event_row,
+    forget_unused,
+    journal_row,
+    keep_environment,
+    store_size,
+    within,
+)
+from multi_agent.storage.tool_calls import ToolCalls, ToolEntry, tool_row
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Answer
 from multi_agent.values.events import Event, ModelFailed, RunResumed, RunStarted, started_in
@@ -35,6 +51,13 @@ class Recording(FrozenModel):
     def started(self) -> RunStarted | None:
         """The first event; None if the run ended before it started."""
         return started_in(self.events)
+
+    def renamed(self, run_id: str) -> "Recording":
+        """Return the same run with another id."""
+        run, answer, *events = (
+            part.model_copy(update={"run_id": run_id}) for part in (self.run, self.answer, *self.events)
+        )
+        return self.model_copy(update={"run": run, "answer": answer, "events": tuple(events)})
 
 
 def load_recording(trace: Trace, tools: ToolCalls, run_id: str) -> Recording:
@@ -59,6 +82,7 @@ def last_try(events: Sequence[Event]) -> list[Event]:
 
 
 _PARTS = (EVENTS, JOURNAL, CITATIONS, CALLS)
+_COPIED = {"run_id", "collection", "question", "model", "continues", "forked_from", "forked_at", "rating", "note"}
 
 
 class StoredRuns(FrozenModel):
@@ -70,6 +94,34 @@ class StoredRuns(FrozenModel):
 
 class RunArchive(SqlStore):
     """Whole runs in the SQL database."""
+
+    def add(self, recording: Recording) -> None:
+        """Store a run with all its parts, in one transaction. It belongs to no API key.
+
+        Raises RunExists, and RunNotStored if the database rejects a value. Neither changes anything.
+        """
+        try:
+            self._add(recording)
+        except (sql.exc.DataError, OverflowError) as error:
+            raise RunNotStored(f"Run {recording.run.run_id!r} has a value that cannot be stored: {error}.") from error
+
+    def _add(self, recording: Recording) -> None:
+        run, answer = recording.run, recording.answer
+        row = run.model_dump(include=_COPIED) | {"started_at": run.started_at.astimezone(UTC)} | answer_columns(answer)
+        with self._engine.begin() as connection:
+            if connection.execute(sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run.run_id)).first():
+                raise RunExists(f"Run {run.run_id!r} is already stored here, or in the bin. Nothing was changed.")
+            row["environment"] = keep_environment(connection, recording.environment) if recording.environment else ""
+            connection.execute(RUNS.insert(), row)
+            for table, rows in (
+                (EVENTS, [event_row(each) for each in recording.events]),
+                (JOURNAL, [journal_row(run.run_id, each) for each in recording.calls]),
+                (CALLS, [tool_row(run.run_id, each) for each in recording.tool_calls]),
+                (CITATIONS, citation_rows(answer)),
+            ):
+                if rows:
+                    connection.execute(table.insert(), [{**each, "run_id": run.run_id} for each in rows])
+            store_size(connection, run.run_id)
 
     def usage(self, among: Set[str] | None = None) -> StoredRuns:
         """Return the number and the size of the runs over these collections, without the bin. None means all."""

@@ -121,7 +121,7 @@ def answer_columns(answer: Answer) -> dict[str, object]:
         "tokens": usage.prompt_tokens + usage.completion_tokens,
         "cost": usage.cost or None,  # 0 means that no price is set
         "confidence": answer.confidence if answer.answer else None,
-        "basis": answer.basis if answer.answer or answer.imported else "",
+        "basis": answer.basis if answer.answer else "",
     }
 
 

@@ -80,7 +80,9 @@ class RunSummary(FrozenModel):
     tokens: int | None = Field(default=None, description="tokens of all prompts and responses; null until it ends")
     cost: float | None = Field(default=None, description="cost of the run; null without a price, and until it ends")
     confidence: float | None = Field(default=None, description="confidence of the answer; null without an answer")
-    basis: str = Field(default="", description="what the answer rests on, in words; empty without an answer")
+    basis: str = Field(
+        default="", description="what the answer rests on, in words, and who imported the run; empty without an answer"
+    )
     short: str = Field(default="", description="the short answer, if it was asked for; empty without one")
     size: int | None = Field(default=None, description="bytes of the run, as stored; null until it ends")
 

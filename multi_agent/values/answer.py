@@ -67,6 +67,10 @@ class Coverage(FrozenModel):
     )
 
 
+IMPORTED = "Imported on "
+"""The beginning of the basis of an imported answer."""
+
+
 class Quote(Quotation):
     """An item of evidence in an answer."""
 
@@ -240,6 +244,11 @@ class Answer(FrozenModel):
         if self.answer.startswith("1. "):
             return "numbered_list"
         return "list" if self.answer.startswith("- ") else "prose"
+
+    @property
+    def imported(self) -> bool:
+        """Whether the run was imported from a file, so that its content may be forged."""
+        return self.basis.startswith(IMPORTED)
 
     @property
     def outcome(self) -> str:

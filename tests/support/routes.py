@@ -142,6 +142,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/runs/storage": Rule("key", "/v1/runs/storage"),
     "DELETE /v1/runs/{run_id}": Rule("admin", "/v1/runs/{run}", passes=404, destroys=True),
     "POST /v1/runs/prune": Rule("owner", "/v1/runs/prune", {"older_than_days": 36500}),
+    "POST /v1/runs/import": Rule("write", f"/v1/runs/import{WITHIN}", passes=422, makes=True),  # without a file
     "GET /v1/runs/{run_id}": Rule("read", "/v1/runs/{run}"),
     "POST /v1/runs/{run_id}/cancel": Rule("admin", "/v1/runs/{run}/cancel"),
     "PUT /v1/runs/{run_id}/rating": Rule("write", "/v1/runs/{run}/rating", {"rating": "up"}),

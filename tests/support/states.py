@@ -17,6 +17,7 @@ from api.auth.callers import Credentials
 from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits
 from api.bootstrap import Candor
+from api.services.exports.run_file import LARGEST_FILE
 from ingest.ledger.lock import ingest_lock
 from multi_agent.catalog.entries import CustomAgent, Entry, Skill
 from multi_agent.catalog.store import as_toml
@@ -59,6 +60,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _unusable(candor.settings.home)
     yield from _uploads(candor.settings.home, http, folder)
     yield from _kept(candor, run_id)
+    yield from _imported(http, run_id)
     yield from _decided(candor, run_id)
     yield from _plans(http, run_id)
     yield from _evaluations(http)
@@ -166,6 +168,12 @@ def _kept(candor: Candor, run_id: str) -> Requests:
     # This request reuses the idempotency key of an upload
     yield route, Asked(f"/v1/runs/{run_id}/files/new.md/ingest", headers={"Idempotency-Key": "once"})
     yield route, Asked(f"/v1/runs/{run_id}/files/other.md/ingest")
+
+
+def _imported(http: httpx.Client, run_id: str) -> Requests:
+    file = _done(http.get(f"/v1/runs/{run_id}/export?format=run")).content
+    for content in (file, b"x" * (LARGEST_FILE + 1)):
+        yield "POST /v1/runs/import", Asked("/v1/runs/import", content=content)
 
 
 def _decided(candor: Candor, run_id: str) -> Requests:

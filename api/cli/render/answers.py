@@ -63,7 +63,9 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None, *, f
 def _show_outcome(console: Console, answer: Answer) -> None:
     """Print the status, what the answer rests on, and the answer or the reason why there is none."""
     console.print(Text(answer.outcome, style=_STATUS_STYLE.get(answer.status, "bold yellow")), end="")
-    console.print(Text(basis_of(answer), style="yellow" if answer.basis.startswith("Weak") else "dim"))
+    console.print(
+        Text(basis_of(answer), style="yellow" if answer.imported or answer.basis.startswith("Weak") else "dim")
+    )
     if answer.completed_question not in ("", answer.question):
         added = f" (added: {', '.join(answer.added)})" if answer.added else ""
         show_paragraph(console, f"Question: {answer.completed_question}{added}")

@@ -228,7 +228,7 @@ def _status(answer: Answer) -> str:
 def basis_of(answer: Answer) -> str:
     """Return what the answer rests on, after a dot. Older answers only have a number."""
     basis = answer.basis or f"confidence {answer.confidence:.2f}"
-    return f" · {basis}" if answer.answer else ""
+    return f" · {basis}" if answer.answer or answer.imported else ""
 
 
 def checks_of(answer: Answer) -> list[str]:

@@ -222,6 +222,11 @@ export async function* pullModel(table, choice) {
 /** Return the answer of a run as a file: {name, content}. */
 export const exportAnswer = (runId, format) => download(`v1/runs/${id(runId)}/export?format=${format}`);
 
+/** Return a whole run as a file: {name, content}. */
+export const exportRun = (runId, texts) => download(`v1/runs/${id(runId)}/export?${query({format: "run", texts})}`);
+
+/** Add the run of a file. */
+export const importRun = (file) => call("v1/runs/import", {method: "POST", body: file});
 export const storedRuns = () => call("v1/runs/storage");
 export const pruneRuns = (limits) => post("v1/runs/prune", limits);
 

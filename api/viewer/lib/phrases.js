@@ -7,7 +7,7 @@ export const SENTENCES = [
   "Weak: its quotes have few words of the question", "Weak: a model read it in a picture of the page", "Weak: nothing was found",
   "Contradicted by its quotes", "Not answered by what was read", "Computed from {count} rows of {source}", "Computed from {count} rows",
   "only {part} of {count} documents read completely", "{count} candidates in the documents",
-  "Talk without claims; nothing was checked",
+  "Talk without claims; nothing was checked", "Imported on {date} by {name}, {part} of {count} quotes of documents found in the collection",
   "Checked word for word", "Checked against its quote", "Confirmed by a check call",
   "Contradicts its quote: {reason}", "Not checked: {reason}", "Not in its evidence: {missing}.", "It repeats the question.",
   "No quote states one of its clauses.", "The rules cannot read it.", "It names no evidence.",

@@ -6,6 +6,7 @@ import {Approvals} from "../parts/run/approvals.js";
 import * as api from "../lib/api.js";
 import {failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
+import {runExport} from "../parts/run/export-run.js";
 import {EventList} from "../parts/run/event-list.js";
 import {filesOf} from "../parts/run/files.js";
 import {updateFound} from "../parts/run/found.js";
@@ -133,6 +134,7 @@ class RunView {
       model.votes.map(vote),
       over && model.started && this.replayer,
       over && owner() && model.planned && planSaver(this.runId),
+      over && runExport(this.runId),
       over && may("admin", this.live.collection) && h("p", {}, confirmButton(t("Delete this run"), "delete run", () => this.remove(), t("Its question, answer and steps are in no list. {bin}", {bin: TO_BIN}))),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
     ];

@@ -5,6 +5,7 @@ import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
 import {decimal, fileSize, formatTime, plural, seconds} from "../lib/format.js";
 import {said, t, term} from "../lib/i18n.js";
+import {importButton} from "../parts/import-run.js";
 import {ratingInWords} from "../parts/answer/rating.js";
 
 const PAGE = 50;
@@ -29,7 +30,9 @@ class RunsView {
     this.chosen = new Set(); // ids of the runs to compare
     this.comparison = h("p", {class: "facts", role: "status"});
     this.total = h("span", {role: "status"});
-    container.append(h("h1", {}, t("Runs")), h("p", {class: "facts"}, this.total), this.filterForm, this.comparison, this.list);
+    const errorBox = h("div", {});
+    const more = h("p", {class: "facts"}, this.total, h("span", {class: "end"}, importButton(errorBox)));
+    container.append(h("h1", {}, t("Runs")), more, errorBox, this.filterForm, this.comparison, this.list);
     this.again = () => this.begin();
     api.connection.addEventListener("online", this.again);
     this.begin();

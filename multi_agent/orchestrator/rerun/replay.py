@@ -41,7 +41,7 @@ from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Answer
 from multi_agent.values.bus import Subscriber
-from multi_agent.values.events import Event
+from multi_agent.values.events import Event, ModelCalled
 from multi_agent.values.plan import PlanExample
 from multi_agent.values.request import Request
 
@@ -169,6 +169,9 @@ async def replay(parts: RunDependencies, recording: Recording) -> Replay:
     """Repeat the run with these dependencies and compare the events."""
     if recording.started is None:
         error = "The run ended before it started, so there is nothing to replay."
+        return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
+    if not recording.calls and any(isinstance(event.body, ModelCalled) for event in recording.events):
+        error = "The run was imported without its texts, so its model responses are not known."
         return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
     return await _Replaying(parts, recording).compare()
 

@@ -1,5 +1,6 @@
 """``candor runs``: past runs, and the files that their tools wrote or downloaded."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,11 +16,11 @@ from api.cli.common import (
     make_console,
     print_json,
     print_message,
-    valid_request,
+    write_file,
 )
 from api.errors import UsageError
 
-app = command_group("runs", "List, resume, cancel and delete runs, and list and keep their files.")
+app = command_group("runs", "List, resume, cancel, export, import and delete runs, and list and keep their files.")
 
 
 @app.command("list")
@@ -46,10 +47,21 @@ def list_all(
     """
     from api.cli.render.runs import show_runs
     from base.counts import count
-    from multi_agent.storage.run_filter import RunFilter
+    from multi_agent.storage.run_filter import Rating, RunFilter, RunSort, RunState
 
-    wanted = valid_request(
-        RunFilter, status=status or None, collection=collection, text=text, rating=rating, sort=sort, after=after
+    if unknown := [each for each in status or () if each not in list(RunState)]:
+        raise UsageError(f"Unknown status {unknown[0]!r}. Choose from {', '.join(RunState)}.")
+    if rating and rating not in list(Rating):
+        raise UsageError(f"Unknown rating {rating!r}. Choose from {', '.join(Rating)}.")
+    if sort not in list(RunSort):
+        raise UsageError(f"Unknown order {sort!r}. Choose from {', '.join(RunSort)}.")
+    wanted = RunFilter(
+        status=tuple(map(RunState, status)) if status else None,
+        collection=collection,
+        text=text,
+        rating=Rating(rating) if rating else None,
+        sort=RunSort(sort),
+        after=after,
     )
     candor = cli.make_candor()
     found = candor.trace.runs(limit, wanted)
@@ -96,6 +108,56 @@ def keep(
         print_json(report)
     if code := exit_code(report):
         raise typer.Exit(code)
+
+
+@app.command()
+def export(
+    cli: Cli,
+    run: RunId,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
+    texts: Annotated[
+        bool,
+        typer.Option(
+            "--with-texts/--without-texts",
+            help="With prompts, responses, quotes and results of tools; or only question, plans, queries and figures.",
+        ),
+    ] = True,
+) -> None:
+    """Export a whole run as one file, for `candor runs import`. `candor export` exports an answer.
+
+    Example: candor runs export run_3f2a -o run.candor --without-texts
+    """
+    from api.services.exports.run_file import write_run
+    from multi_agent.storage.recording import load_recording
+
+    candor = cli.make_candor()
+    content = write_run(load_recording(candor.trace, candor.tools.calls, run), texts=texts)
+    write_file(output, content)
+    cli.print_written(output, f"Wrote {output}.")
+
+
+@app.command("import")
+def import_file(
+    cli: Cli,
+    file: Annotated[Path, typer.Argument(help="File of `candor runs export`.")],
+    collection: Annotated[
+        str | None, collection_option("List the run under this collection. Default: that of the file.")
+    ] = None,
+) -> None:
+    """Add an exported run to this data folder, with its events and quotes. Its documents are not part of it.
+
+    Example: candor runs import run.candor
+    """
+    from api.services.exports.run_file import LARGEST_FILE
+
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise UsageError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
+    candor = cli.make_candor(creates=True)
+    imported = candor.run_import.add(cli.caller, content, collection)
+    cli.print_result(imported, f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.")
 
 
 @app.command()

@@ -29,7 +29,7 @@ export function answerView(live, base) {
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
   return h("section", {class: "answer", "aria-label": t("Answer")},
     h("p", {class: "facts"},
-      answer.confidence > 0 && h("span", {class: answer.basis?.startsWith("Weak") ? "weak" : ""}, said(answer.basis ?? "") || t("confidence {confidence}", {confidence: decimal(answer.confidence, 2)})),
+      (answer.confidence > 0 || answer.basis?.startsWith("Imported")) && h("span", {class: /^(Weak|Imported)/.test(answer.basis) ? "weak" : ""}, said(answer.basis ?? "") || t("confidence {confidence}", {confidence: decimal(answer.confidence, 2)})),
       answer.mode && h("span", {}, t("mode {mode}", {mode: term(answer.mode)}))),
     answer.short && h("p", {class: "short"}, answer.short),
     answer.nearest && h("p", {class: "nearest"}, t("Closest: {answer}", {answer: answer.nearest.answer})),

@@ -202,7 +202,7 @@ async def test_a_fork_whose_origin_was_deleted_is_resumed(panel: MakePanel, trac
 async def test_evidence_that_cannot_be_read_is_refused(
     panel: MakePanel, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run of another version may have other fields."""
+    """An imported run may have any content."""
     with ScriptedEndpoint(Panel("-25 °C")) as server:
         live = panel(server.settings("openai"))
         origin = await live.research(QUESTION)
