@@ -90,6 +90,8 @@ class OidcSettings(SettingsGroup):
 class ServiceSettings(SettingsGroup):
     """The address of the service, and its limits."""
 
+    renamed: ClassVar[dict[str, str]] = {"runs": "concurrent_runs", "ingests": "concurrent_ingests"}
+    constants: ClassVar[tuple[str, ...]] = ("header_timeout_s", "stall_timeout_s")
     header_timeout_s: ClassVar[float] = 20
     """Seconds in which a client must send the head of a request."""
     stall_timeout_s: ClassVar[float] = 60
@@ -111,6 +113,9 @@ class ServiceSettings(SettingsGroup):
     request_bytes: int = Field(default=4 * 2**20, gt=0, description="Maximum size of a request body, except uploads.")
     upload_bytes: int = Field(default=2 * 2**30, gt=0, description="Maximum total size of one upload.")
     upload_files: int = Field(default=2000, gt=0, description="Maximum number of files in one upload.")
+    evaluation_questions: int = Field(
+        default=1000, ge=1, description="Maximum number of questions of one evaluation over REST."
+    )
     ingest_roots: tuple[Path, ...] = Field(default=(), description="Folders on this machine that the service may "
                                            "ingest from. Empty: only uploads.")  # fmt: skip
     uploads_folder: Path | None = Field(
@@ -397,7 +402,7 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
     """Return the current settings. ``home`` is the value of ``--home``.
 
     ``CANDOR_CONFIG`` (``--config``) names an additional settings file. Raises SettingsError, which names every unknown
-    key and invalid value. Warns (FutureWarning) about a settings file in the working folder.
+    key and invalid value. Warns (FutureWarning) about renamed keys and about a settings file in the working folder.
     """
     _reject_unknown_variables()
     folder = find_home(home)

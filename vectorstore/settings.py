@@ -2,6 +2,8 @@
 
 import json
 import re
+import warnings
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -22,9 +24,38 @@ _NAMING = ("model", "model_name", "dimensions")  # arguments of a class that det
 
 
 class SettingsGroup(BaseModel):
-    """Base of the settings classes. Instances are frozen, and unknown keys are rejected."""
+    """Base of the settings classes. Instances are frozen.
+
+    Unknown keys are rejected. Renamed keys, and keys that have become constants, cause a warning.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Old key names and their new names."""
+    constants: ClassVar[Collection[str]] = ()
+    """Names of former settings. Each is a class attribute with its value."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old_names(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        current = dict(given)
+        for old, new in cls.renamed.items():
+            if old not in current:
+                continue
+            if new in current:
+                raise ValueError(f"{old!r} is the old name of {new!r}; set only {new!r}")
+            current[new] = current.pop(old)
+            warnings.warn(f"The setting {old!r} is now called {new!r}. Rename it.", FutureWarning, stacklevel=2)
+        for name in current.keys() & {*cls.constants}:
+            current.pop(name)
+            warnings.warn(
+                f"{name!r} is no longer a setting, its value is {getattr(cls, name)}. Remove it.",
+                FutureWarning, stacklevel=2,
+            )  # fmt: skip
+        return current
 
 
 def without_password(text: str) -> str:
@@ -63,6 +94,7 @@ class ModelSettings(SettingsGroup):
 class EmbeddingSettings(ModelSettings):
     """The model that embeds passages and queries, and its options."""
 
+    constants: ClassVar[tuple[str, ...]] = ("backend", "batch_size")
     backend: ClassVar[str] = "torch"
     batch_size: ClassVar[int] = 16
     """Passages per batch. Larger batches are faster only on a GPU."""

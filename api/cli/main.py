@@ -133,7 +133,7 @@ def main() -> None:
     as_json = "--json" in sys.argv
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("default", FutureWarning)  # a settings file in the working folder
+            warnings.simplefilter("default", FutureWarning)  # renamed settings
             warnings.showwarning = _print_warning
             _command()(prog_name="candor")
     except KeyboardInterrupt:

@@ -36,6 +36,8 @@ def _default_sampling(given: dict[str, Any]) -> float | None:
 class EndpointSettings(SettingsGroup):
     """The address of a model and options for its requests."""
 
+    renamed: ClassVar[dict[str, str]] = {"reasks": "response_retries"}
+    constants: ClassVar[tuple[str, ...]] = ("connect_timeout_s",)
     connect_timeout_s: ClassVar[float] = 10
     """Maximum seconds to connect. A busy machine can take seconds even to itself."""
 

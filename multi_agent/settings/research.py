@@ -32,6 +32,15 @@ class Budget(SettingsGroup):
 class ResearchSettings(SettingsGroup):
     """The amounts that a run reads, its retries and its agents."""
 
+    renamed: ClassVar[dict[str, str]] = {
+        "call_tokens": "tokens_per_call",
+        "plan_reasks": "plan_retries",
+        "sql_reasks": "sql_retries",
+    }
+    constants: ClassVar[tuple[str, ...]] = (
+        "sample_passages", "catalogue_limit", "plan_retries", "step_retries", "records_shown", "sql_rows",
+        "sql_seconds", "sql_retries",
+    )  # fmt: skip
     sample_passages: ClassVar[int] = 6
     """Passages that the DataInspector reads."""
     catalogue_limit: ClassVar[int] = 15

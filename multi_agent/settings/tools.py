@@ -40,6 +40,9 @@ class McpServer(SettingsGroup):
 class ToolSettings(SettingsGroup):
     """Limits and resources of the tools of agents."""
 
+    constants: ClassVar[tuple[str, ...]] = (
+        "rounds", "calls_per_round", "browser_seconds", "browser_bytes", "sandbox_bytes"
+    )  # fmt: skip
     rounds: ClassVar[int] = 8
     """Rounds of tool calls that an agent may make in a step."""
     calls_per_round: ClassVar[int] = 4

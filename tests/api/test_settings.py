@@ -8,6 +8,11 @@ import pytest
 
 from api.errors import SettingsError
 from api.settings import load_settings
+from vectorstore.settings import SettingsGroup
+
+
+def _groups(base: type[SettingsGroup]) -> list[type[SettingsGroup]]:
+    return [each for group in base.__subclasses__() for each in (group, *_groups(group))]
 
 
 def test_later_sources_override_earlier_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +120,36 @@ def test_named_models_are_set_in_files_and_variables(tmp_path: Path, monkeypatch
     assert settings.research.agent_models == {"Extractor": "small"}
     (tmp_path / "candor.toml").write_text('[llms."Not a name"]\nmodel = "x"\n')
     with pytest.raises(SettingsError, match="Not a name"):
+        load_settings(tmp_path)
+
+
+def test_old_setting_names_are_read_with_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CANDOR_LLM__REASKS", "7")
+    with pytest.warns(FutureWarning, match="'reasks' is now called 'response_retries'"):
+        assert load_settings(tmp_path).llm.response_retries == 7
+
+
+def test_former_settings_are_read_with_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CANDOR_RESEARCH__SQL_ROWS", "7")
+    (tmp_path / "candor.toml").write_text("[tools]\nrounds = 2\n")
+    with pytest.warns(FutureWarning) as warned:
+        settings = load_settings(tmp_path)
+    assert (settings.research.sql_rows, settings.tools.rounds) == (100, 8)
+    assert sorted(str(each.message) for each in warned) == [
+        "'rounds' is no longer a setting, its value is 8. Remove it.",
+        "'sql_rows' is no longer a setting, its value is 100. Remove it.",
+    ]
+
+
+@pytest.mark.parametrize("group", _groups(SettingsGroup), ids=lambda group: group.__name__)
+def test_every_former_setting_has_a_value(group: type[SettingsGroup]) -> None:
+    assert [name for name in group.constants if name in group.model_fields or not hasattr(group, name)] == []
+
+
+def test_old_and_new_name_together_are_rejected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CANDOR_SERVICE__RUNS", "1")
+    monkeypatch.setenv("CANDOR_SERVICE__CONCURRENT_RUNS", "2")
+    with pytest.raises(SettingsError, match="'runs' is the old name of 'concurrent_runs'"):
         load_settings(tmp_path)
 
 

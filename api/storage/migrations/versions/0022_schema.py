@@ -17,7 +17,7 @@ from api.storage.upgrade import complete_schema
 from ingest.ledger.schema import IDENTITY
 from multi_agent.storage.tables import CALLS, CITATIONS, EVENTS, JOURNAL, RUNS, store_size
 
-revision = "0024"
+revision = "0022"
 down_revision = None
 
 Row = dict[str, Any]
