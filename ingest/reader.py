@@ -109,9 +109,7 @@ class ReaderRegistry:
         return self._found[key]
 
 
-@cache
-def _installed_version(library: str) -> str:
-    return version(library)
+_installed_version = cache(version)
 
 
 def _load_readers() -> tuple[Reader, ...]:

@@ -94,7 +94,8 @@ class _Mentions:
         if plain not in self._whole:
             pattern = re.compile(r"\s+".join(map(re.escape, plain.split())), re.IGNORECASE)
             starts = (match.start() for match in pattern.finditer(self._lines))
-            befores = (_leading().search(self._lines, max(start - _BEFORE, 0), start) for start in starts)
+            leading = re.compile(rf"\b{_WORDS}[ \t]+$")  # the words of a name before its end, on the same line
+            befores = (leading.search(self._lines, max(start - _BEFORE, 0), start) for start in starts)
             self._whole[plain] = Counter(_plain(f"{before[0] if before else ''}{plain}") for before in befores)
         return self._whole[plain]
 
@@ -138,12 +139,6 @@ def _forms() -> frozenset[str]:
 
 _FIRST = r"[^\W_a-z][\w.'’&-]*"  # a word of a name starts with a capital or a digit
 _WORDS = rf"{_FIRST}(?:,?[ \t]+(?:{_FIRST}|&|[^\W\d_]{{2,3}})){{0,7}}"
-
-
-@cache
-def _leading() -> re.Pattern[str]:
-    """Return the pattern of the words of a name before its end, on the same line."""
-    return re.compile(rf"\b{_WORDS}[ \t]+$")
 
 
 @cache

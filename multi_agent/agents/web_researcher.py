@@ -17,7 +17,7 @@ from multi_agent.grounding.written_answer import describe_answer
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
-from multi_agent.toolbox.granted_tool import LimitedTool, NarrowedTool, OfferedTool, OfferedTools
+from multi_agent.toolbox.granted_tool import LimitedTool, NarrowedTool, OfferedTool
 from multi_agent.toolbox.web import SearchKind, Since, WebSearchInput
 from multi_agent.values.context import ContextUpdate, ResearchContext
 from multi_agent.values.tasks import TaskData
@@ -70,7 +70,8 @@ class WebResearcher(Reader):
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = WebResearcherInputs.model_validate(task.inputs.model_dump())
-        offered = _narrowed(await self._kit.tools(), inputs)
+        offered = await self._kit.tools()
+        offered = replace(offered, tools=tuple(_narrow(tool, inputs) for tool in offered.tools))
         queries = inputs.related_queries
         messages = self._kit.require_prompt().render(
             today=show_today(context),
@@ -83,10 +84,6 @@ class WebResearcher(Reader):
         update = await find_with_tools(self, self._kit, offered, messages, task, asked)
         self._reasoning = describe_answer(inputs.question, update.findings[0].synthesis)
         return update
-
-
-def _narrowed(offered: OfferedTools, inputs: WebResearcherInputs) -> OfferedTools:
-    return replace(offered, tools=tuple(_narrow(tool, inputs) for tool in offered.tools))
 
 
 def _narrow(tool: OfferedTool, inputs: WebResearcherInputs) -> OfferedTool:

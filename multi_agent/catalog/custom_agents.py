@@ -88,7 +88,8 @@ def build_agent(agent: CustomAgent, skills: Mapping[str, Skill]) -> RegisteredAg
     prompt = OpenPrompt(agent.name, agent.prompt)
     base: type[Any]
     tools = add_tools(agent.tools, agent.skills, skills)
-    card = _reader_card(agent) if answers else _notes_card(agent, prompt)
+    # An agent that answers has the inputs and outputs of the Reader, so that both can vote.
+    card = Reader.card.model_copy(update=_described(agent)) if answers else _notes_card(agent, prompt)
     card = card.model_copy(update={"tools": tools, "skills": agent.skills})
     if answers:
         base, rules = Reader, "custom_answer"
@@ -117,11 +118,6 @@ def add_skills(prompt: PromptT, agent: str, names: Sequence[str], skills: Mappin
             )
     sections = [Prompt.part("skill", name=name, instructions=skills[name].instructions) for name in names]
     return prompt.with_sections(*sections) if sections else prompt
-
-
-def _reader_card(agent: CustomAgent) -> AgentCard:
-    """Return the Reader's card with the agent's description. Inputs and outputs are the same, so both can vote."""
-    return Reader.card.model_copy(update=_described(agent))
 
 
 def _notes_card(agent: CustomAgent, prompt: Prompt) -> AgentCard:

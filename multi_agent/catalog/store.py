@@ -72,9 +72,8 @@ class CatalogStore(SqlStore):
         known = self._all(type(entry)).get(entry.name)
         _require_not_in_file(known)
         if known and new:
-            raise NameTaken(
-                f"There is already a{_an(entry)} {_kind(entry)} {entry.name!r}; edit it, or choose another name."
-            )
+            what = f"a{'n' if isinstance(entry, CustomAgent) else ''} {_kind(entry)}"
+            raise NameTaken(f"There is already {what} {entry.name!r}; edit it, or choose another name.")
         self._write(entry.name, entry)
 
     def save_options(self, name: str, options: AgentOptions) -> None:
@@ -151,7 +150,3 @@ def _require_not_in_file(known: Stored[Entry] | None) -> None:
 
 def _kind(entry: Entry) -> str:
     return _KINDS[type(entry)]
-
-
-def _an(entry: Entry) -> str:
-    return "n" if isinstance(entry, CustomAgent) else ""

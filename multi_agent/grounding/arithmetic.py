@@ -29,7 +29,7 @@ def derivation(readings: Iterable[Decimal], operands: Sequence[Decimal], digits:
     ``readings`` are the possible values of the figure. Returns '' for a figure with fewer significant digits than
     ``digits`` and for more than 16 operands, as formulas could then match by chance.
     """
-    sought = [value for value in readings if len(_digits(value)) >= digits]
+    sought = [value for value in readings if len(value.normalize().as_tuple().digits) >= digits]
     if not sought or len(operands) > _MOST_OPERANDS:
         return ""
     return next((how for how, result in _results(operands) if any(_equals(result, value) for value in sought)), "")
@@ -53,7 +53,3 @@ def _equals(result: Decimal, value: Decimal) -> bool:
     """Return whether the result, rounded to the digits of the value, equals the value."""
     exponent = value.normalize().as_tuple().exponent
     return isinstance(exponent, int) and abs(abs(result) - abs(value)) <= Decimal(10) ** exponent / 2
-
-
-def _digits(value: Decimal) -> tuple[int, ...]:
-    return value.normalize().as_tuple().digits

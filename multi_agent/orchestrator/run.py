@@ -116,7 +116,8 @@ class Run:
                 await asyncio.to_thread(copy_calls, dependencies.trace, calls, self._fork, self._origin, self._id)
             return await self._finish(await self._research())
         except BudgetReached as error:
-            return await self._finish(builder.partial(str(error), self._context, self._best))
+            best = self._attempts.best if self._attempts else None
+            return await self._finish(builder.partial(str(error), self._context, best))
         except (AgentError, StoreError) as error:
             unexplained = _UNEXPLAINED if isinstance(error, LLMError | RunEnded) else ""
             return await self._finish(builder.without_synthesis(Status.FAILED, f"{error}{unexplained}", self._context))
@@ -350,10 +351,6 @@ class Run:
     @property
     def _context(self) -> ResearchContext | None:
         return self._attempts.context if self._attempts else None
-
-    @property
-    def _best(self) -> Synthesis | None:
-        return self._attempts.best if self._attempts else None
 
     async def _finish(self, answer: Answer) -> Answer:
         """Store and publish the answer once. An error of a listener does not end the run a second time."""

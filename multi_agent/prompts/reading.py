@@ -68,7 +68,7 @@ class _Reading:
 
     def add(self, chunk: Chunk, reason: Chunk, share: float = 1) -> None:
         """Add the passage unless its text is known or it does not fit into this share of the budget."""
-        text, room = _words(chunk), self._left - (1 - share) * self._tokens
+        text, room = " ".join(chunk.reading_text.split()).casefold(), self._left - (1 - share) * self._tokens
         if chunk is reason and (share == 1 or not self._groups) and estimate_tokens(chunk.reading_text) > self._tokens:
             chunk = fitted(chunk, room)
         size = estimate_tokens(chunk.reading_text)
@@ -80,10 +80,6 @@ class _Reading:
     def _is_known(self, text: str, title: str) -> bool:
         """Return whether the text was added, or is a part of an added one from a document of the same title."""
         return text in self._texts or any(title == each and text in longer for longer, each in self._texts.items())
-
-
-def _words(chunk: Chunk) -> str:
-    return " ".join(chunk.reading_text.split()).casefold()
 
 
 def _around(chunk: Chunk, near: Mapping[Place, Chunk]) -> list[Chunk]:

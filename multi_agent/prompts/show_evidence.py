@@ -19,7 +19,7 @@ from multi_agent.prompts.show_passages import fitted, show_location
 from multi_agent.records.table import Row, locate_records
 from multi_agent.values.answer import in_short
 from multi_agent.values.context import Claim, Computation, Evidence, Finding, ResearchContext
-from vectorstore.models import Chunk, ChunkKind, Scalar
+from vectorstore.models import Chunk, ChunkKind
 
 _FLAWS_SHOWN = 5
 _WHOLE = 1_000_000  # characters
@@ -133,7 +133,7 @@ def show_records(context: ResearchContext, shown: Sequence[Evidence]) -> str:
         return ""
     numbers = {item.number for item in shown}
     located = [row for row in locate_records(context) if row.evidence.number in numbers]
-    rows = [f"{_numbers(row)} {_as_json(row.record.values)}" for row in located]
+    rows = [f"{_numbers(row)} {json.dumps(row.record.values, ensure_ascii=False)}" for row in located]
     return "\nThe same as records:\n" + "\n".join(rows) + "\n"
 
 
@@ -214,7 +214,3 @@ def _show_finding(finding: Finding, context: ResearchContext) -> str:
 def _marks(claim: Claim, numbers: dict[int, int]) -> str:
     """Return the evidence numbers of a claim, as numbered in the context."""
     return "".join(f" [{numbers[number]}]" for number in claim.evidence if number in numbers)
-
-
-def _as_json(values: dict[str, Scalar | None]) -> str:
-    return json.dumps(values, ensure_ascii=False)

@@ -15,8 +15,6 @@ def show_heard(messages: Sequence[AgentMessage]) -> str:
     """Return a section with the messages, their senders and steps. Empty if there are none."""
     if not messages:
         return ""
-    return Prompt.part("heard", reports=bullets([_show(each) for each in messages[-_SHOWN:]]))
-
-
-def _show(message: AgentMessage) -> str:
-    return f"{message.sender} (step {message.step}): {shorten(message.content, _CHARACTERS)}"
+    shown = messages[-_SHOWN:]
+    lines = [f"{each.sender} (step {each.step}): {shorten(each.content, _CHARACTERS)}" for each in shown]
+    return Prompt.part("heard", reports=bullets(lines))

@@ -41,7 +41,7 @@ def read_number(text: str) -> frozenset[Decimal]:
     """Return every number that the text can mean. It may have a sign, digits and separators only."""
     plain = text.strip().translate(_MARKS)
     if not plain.isascii():
-        plain = "".join(map(_ascii_digit, plain))
+        plain = "".join(str(unicodedata.decimal(each)) if each.isdecimal() else each for each in plain)
     if len(plain) > _MAX_LENGTH:
         return frozenset()
     digits = plain.removeprefix("-").removeprefix("+").lstrip()
@@ -64,10 +64,6 @@ def _amounts(digits: str) -> list[Decimal]:
 
 def _keep_digits(text: str) -> str:
     return re.sub(r"[^0-9]", "", text)
-
-
-def _ascii_digit(character: str) -> str:
-    return str(unicodedata.decimal(character)) if character.isdecimal() else character
 
 
 class Amount(NamedTuple):

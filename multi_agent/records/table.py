@@ -198,10 +198,6 @@ def _number(value: Scalar) -> Decimal:
     return number
 
 
-def _date(value: Scalar) -> date:
-    return _only(read_date(_as_text(value)), "full date")
-
-
 def _boolean(value: Scalar) -> bool:
     try:
         return _BOOLEAN.validate_python(value)
@@ -236,7 +232,7 @@ def _as_text(value: object) -> str:
 _READERS: dict[str, Callable[[Scalar], Scalar | Decimal | date]] = {
     "text": _as_text,
     "number": _number,
-    "date": _date,
+    "date": lambda value: _only(read_date(_as_text(value)), "full date"),
     "boolean": _boolean,
 }
 _SQL_TYPES = {"text": "VARCHAR", "date": "DATE", "boolean": "BOOLEAN"}

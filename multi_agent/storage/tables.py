@@ -204,11 +204,7 @@ class OtherCalls(SqlStore):
 
     def add(self, key: str, usage: Usage) -> None:
         """Record the usage of a model call for an API key."""
-        row = {
-            "key": key,
-            "recorded_at": datetime.now(UTC),
-            "tokens": usage.prompt_tokens + usage.completion_tokens,
-        }
+        row = {"key": key, "recorded_at": datetime.now(UTC), "tokens": usage.prompt_tokens + usage.completion_tokens}
         self._execute(_other_calls.insert().values(row))
 
 

@@ -150,7 +150,8 @@ class RunTools:
 
     async def _offer(self, granted: Sequence[str], context: CallContext) -> OfferedTools:
         """Return the granted tools that are available. Raises UnknownTool, ToolServerFailed."""
-        settings, allowed = self._box.settings, [each for each in granted if self._is_allowed(each)]
+        settings, registry = self._box.settings, self._box.registry
+        allowed = [each for each in granted if registry.source_of(each) in self._sources]
         tools = [(tool, tool.card.unavailable(settings)) for tool in await self._create(allowed)]
         self.offered.update(tool.card.name for tool, reason in tools if not reason)
         not_allowed = f"not allowed for this run (`--sources {','.join(self._sources)}`)"
@@ -160,9 +161,6 @@ class RunTools:
             unavailable=(*refused, *(f"{tool.card.name}: {reason}" for tool, reason in tools if reason)),
             settings=settings,
         )
-
-    def _is_allowed(self, tool: str) -> bool:
-        return self._box.registry.source_of(tool) in self._sources
 
     async def close(self) -> None:
         """Close the connections to MCP servers and stop the servers that the run started."""

@@ -91,13 +91,10 @@ async def rendered(page: Fetched, settings: ToolSettings) -> Fetched:
             async with asyncio.timeout(settings.browser_seconds):
                 return await _Visit(page, settings).load(browser)
         except (Error, TimeoutError) as error:
-            raise ToolError(f"{page.url} cannot be read in the browser: {_first_line(error, settings)}") from error
+            reason = str(error).partition("\n")[0] or f"it takes longer than {settings.browser_seconds:g} s."
+            raise ToolError(f"{page.url} cannot be read in the browser: {reason}") from error
         finally:
             await browser.close()
-
-
-def _first_line(error: Exception, settings: ToolSettings) -> str:
-    return str(error).partition("\n")[0] or f"it takes longer than {settings.browser_seconds:g} s."
 
 
 async def _launch(playwright: Playwright, settings: ToolSettings) -> Browser:

@@ -25,7 +25,7 @@ class Grade(BaseModel):
 
 
 class Judge:
-    """A model that grades with a rubric. ``calibration.py`` measures its agreement with people."""
+    """A model that grades with a rubric."""
 
     card: ClassVar = MetricCard(
         name="judge",
@@ -43,15 +43,12 @@ class Judge:
             return {"judged": 0.0}  # a failed run has nothing to grade
         if kit.judge is None:
             raise MetricError("No judge is configured. Name the endpoint of its model.")
-        asked, answer = case.question.question, _answer_text(case)
+        asked, answer = case.question.question, case.full_text
+        if not case.answered:
+            answer = f"{Prompt.part('judge_not_found')} {answer}".strip()
         messages = Prompt.shipped("judge").render(question=asked, reference=reference, answer=answer)
         grade = (await kit.judge.complete(messages, Grade)).value.grade
         return {"judged": _SCORES[grade]}
-
-
-def _answer_text(case: Case) -> str:
-    """Return the answer. If the run abstained, return a notice and its explanation."""
-    return case.full_text if case.answered else f"{Prompt.part('judge_not_found')} {case.full_text}".strip()
 
 
 def find_reference(question: Question) -> str:

@@ -39,9 +39,15 @@ class Retrieval:
         """Measure each level that the gold names: documents, pages, passages."""
         gold = case.question.gold
         levels = {
-            "document": (_documents(gold), _found_documents(gold, case.retrieved)),
-            "page": (_pages(gold), _found_pages(gold, case.retrieved)),
-            "passage": (_passages(gold), _found_passages(gold, case.retrieved)),
+            "document": ({each.document for each in gold}, _found_documents(gold, case.retrieved)),
+            "page": (
+                {f"{each.document}#{page}" for each in gold for page in each.pages},
+                _found_pages(gold, case.retrieved),
+            ),
+            "passage": (
+                {f"gold {number}" for number, each in enumerate(gold) if each.quote},
+                _found_passages(gold, case.retrieved),
+            ),
         }
         return {
             f"{level}_{name}": value
@@ -64,17 +70,9 @@ def compute_scores(wanted: Iterable[str], found: Sequence[str]) -> dict[str, flo
     return {name: float(values[measure]) for name, measure in measures.items()}
 
 
-def _documents(gold: Sequence[Gold]) -> set[str]:
-    return {each.document for each in gold}
-
-
 def _found_documents(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
     """Return document ids; gold documents have the name that the question set uses."""
     return [next((g.document for g in gold if is_document(g, each.document)), f"/{each.document}") for each in found]
-
-
-def _pages(gold: Sequence[Gold]) -> set[str]:
-    return {f"{each.document}#{page}" for each in gold for page in each.pages}
 
 
 def _found_pages(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
@@ -84,10 +82,6 @@ def _found_pages(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:
         ids += [f"{g.document}#{page}" for g in named for page in g.pages if page in each.pages]
         ids += [] if named else [f"/{each.document}#{page}" for page in each.pages]
     return ids
-
-
-def _passages(gold: Sequence[Gold]) -> set[str]:
-    return {f"gold {number}" for number, each in enumerate(gold) if each.quote}
 
 
 def _found_passages(gold: Sequence[Gold], found: Sequence[Passage]) -> list[str]:

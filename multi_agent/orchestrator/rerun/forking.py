@@ -47,7 +47,10 @@ def origin_events(trace: Trace, fork: Fork, *, copied: bool = False) -> list[Eve
 
 def begin_of(run_id: str, events: Sequence[Event], step: str) -> int:
     """Return the number of the event with which a step begins. Raises AgentError if the run did not reach it."""
-    begins = next((event.number for event in events if _begins(event, step)), None)
+    of_step = (each for each in events if each.step == step)
+    begins = next(
+        (each.number for each in of_step if isinstance(each.body, StepStarted | StepSkipped | StepFailed)), None
+    )
     if begins is None:
         known = ", ".join(step.id for step in steps_of(events)) or "none"
         raise AgentError(f"Run {run_id!r} has not reached a step {step!r}. Its steps: {known}.")
@@ -93,10 +96,6 @@ class PlanChange:
 def _changed(step: Step, fork: Fork) -> Step:
     instruction = step.instruction if fork.instruction is None else fork.instruction
     return step.model_copy(update={"instruction": instruction, "inputs": {**step.inputs, **fork.inputs}})
-
-
-def _begins(event: Event, step: str) -> bool:
-    return event.step == step and isinstance(event.body, StepStarted | StepSkipped | StepFailed)
 
 
 _EVIDENCE = TypeAdapter(tuple[Evidence, ...])
