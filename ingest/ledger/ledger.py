@@ -352,27 +352,33 @@ class Ledger:
             query = query.where(or_(columns.name > name, and_(columns.name == name, columns.id > after)))
         return self._records(query.order_by(columns.name, columns.id).limit(limit))
 
-    def catalogue(self, collection: str, *, unread: bool = False) -> Iterator[tuple[Row[Any], Own]]:
+    def catalogue(
+        self, collection: str, *, unread: bool = False, within: Callable[[str], bool] | None = None
+    ) -> Iterator[tuple[Row[Any], Own]]:
         """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name.
 
-        Files that were left out are neither. Yields rows, because records of many documents would take seconds.
+        ``within`` chooses them by their paths, before rows are read in full. Files that were left out are neither.
+        Yields rows, because records of many documents would take seconds.
         """
         columns = DOCUMENTS.c
         left_out = (DocumentState.REMOVED, DocumentState.SKIPPED)
-        wanted = (columns.chunks == 0, columns.state.not_in(left_out)) if unread else (columns.chunks > 0,)
-        query = (
-            select(*(columns[name] for name in _LISTED))
-            .where(columns.collection == collection, *wanted)
-            .order_by(columns.name, columns.id)
-        )
+        kind = (columns.chunks == 0, columns.state.not_in(left_out)) if unread else (columns.chunks > 0,)
+        wanted = columns.collection == collection, *kind
+        query = select(*(columns[name] for name in _LISTED)).where(*wanted).order_by(columns.name, columns.id)
 
         def read() -> tuple[Sequence[Row[Any]], Mapping[str, Own]]:
             with database(), self._engine.connect() as connection:
-                return connection.execute(query).all(), read_own(connection, collection)
+                if within is None:
+                    return connection.execute(query).all(), read_own(connection, collection)
+                paths = connection.execute(select(columns.id, columns.path).where(*wanted))
+                ids = [row.id for row in paths if within(row.path)]
+                found = query.where(columns.id.in_(ids)) if len(ids) <= _REFERENCES else query
+                return connection.execute(found).all(), read_own(connection, collection, ids)
 
         rows, own = self._read(read)
         for row in rows:
-            yield row, own.get(row.id, NOTHING)
+            if within is None or within(row.path):
+                yield row, own.get(row.id, NOTHING)
 
     def members(self, collection: str, container: str) -> builtins.list[DocumentRecord]:
         """Return the documents in a container, given by its path, without those that were removed."""

@@ -125,6 +125,14 @@ class DocumentFilter(FrozenModel):
         """Whether the filter has no conditions."""
         return not self.latest and next(self._conditions(), None) is None
 
+    @property
+    def within(self) -> Callable[[str], bool] | None:
+        """The condition on the path of a document. None if the filter names no folder."""
+        if not self.folder:
+            return None
+        folder = str(PurePath(_folded(self.folder)))
+        return partial(_is_in, "" if folder == "." else f"{folder.rstrip('/')}/")
+
     def choose(self, catalogue: Sequence[CatalogueEntry], collection: str) -> tuple[CatalogueEntry, ...]:
         """Return the documents that meet every condition. Raises NoDocumentMatches, which names the condition."""
         if left := self.matching(catalogue):
@@ -160,11 +168,9 @@ class DocumentFilter(FrozenModel):
             yield _Condition(
                 f"document {' or '.join(self.documents)}", partial(_is_named, patterns), lambda entry: (entry.name,)
             )
-        if self.folder:
-            folder = str(PurePath(_folded(self.folder)))
-            within = "" if folder == "." else f"{folder.rstrip('/')}/"
+        if within := self.within:
             named = f"folder {self.folder}"
-            yield _Condition(named, partial(_is_in, within), lambda entry: (PurePath(entry.path).parent.name,))
+            yield _Condition(named, lambda entry: within(entry.path), lambda entry: (PurePath(entry.path).parent.name,))
         if self.type:
             types = {_folded(each).removeprefix(".") for each in self.type}
             named = f"type {' or '.join(self.type)}"
@@ -220,11 +226,11 @@ def _is_named(patterns: Sequence[str], entry: CatalogueEntry) -> bool:
     return any(each in names or any(fnmatchcase(name, each) for name in names) for each in patterns)
 
 
-def _is_in(folder: str, entry: CatalogueEntry) -> bool:
+def _is_in(folder: str, path: str) -> bool:
     """Return whether the path contains the parts of the folder consecutively, from the root if it is absolute."""
-    parents = f"/{_folded(entry.path).rpartition('/')[0]}/"
+    parents = f"/{_folded(path).rpartition('/')[0]}/"
     found = parents.startswith(f"/{folder}") if folder.startswith("/") else f"/{folder}" in parents
-    return found and "/" in entry.path
+    return found and "/" in path
 
 
 def _stated(name: str, entry: CatalogueEntry) -> tuple[str, ...]:

@@ -229,27 +229,32 @@ class Collections:
 
         return CollectionLibrary(
             selection,
-            lambda: self.catalogue(selection),
+            partial(self.catalogue, selection),
             Retriever(opened, self.load_embedder()),
             lambda chunk, page: self.draw_page(part_of(selection, chunk.name), chunk, page),
             None if SEPARATOR in selection else partial(self.ledger.searchable, selection),
             partial(self.ledger.days, names_in(selection)),
-            lambda: self.catalogue(selection, unread=True),
+            partial(self.catalogue, selection, unread=True),
             self.reranker,
         )
 
-    def catalogue(self, selection: str, *, unread: bool = False) -> list[CatalogueEntry]:
-        """Return the searchable or unread documents of collections. With several, names begin with the collection."""
+    def catalogue(
+        self, selection: str, *, unread: bool = False, within: Callable[[str], bool] | None = None
+    ) -> list[CatalogueEntry]:
+        """Return the searchable or unread documents of collections. With several, names begin with the collection.
+
+        ``within`` chooses them by their paths.
+        """
         from api.services.research.library import list_catalogue
 
         self.require_kept(selection)
         names = names_in(selection)
         if len(names) == 1:
-            return list_catalogue(self.ledger, selection, unread=unread)
+            return list_catalogue(self.ledger, selection, unread=unread, within=within)
         return [
             entry.model_copy(update={"name": f"{name}/{entry.name}"})
             for name in names
-            for entry in list_catalogue(self.ledger, name, unread=unread)
+            for entry in list_catalogue(self.ledger, name, unread=unread, within=within)
         ]
 
     def drop(self, name: str, release: Callable[[], None] = lambda: None) -> None:

@@ -1,7 +1,8 @@
 """Searches a collection for passages without a language model."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -11,10 +12,9 @@ from api.errors import UsageError
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
-from api.services.research.library import CollectionLibrary
+from api.services.research.library import Catalogue, CollectionLibrary
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord
-from multi_agent.library import CatalogueEntry
 from multi_agent.values.request import DocumentFilter
 from multi_agent.values.versions import left_out
 from vectorstore.mentions import WantedWords
@@ -52,7 +52,7 @@ def search(
     """
     clock = _Clock()
     library = pool.library(selection)
-    chunks, older = _chunk_filter(library.catalogue() if wanted else (), selection, wanted, library.retriever)
+    chunks, older = _chunk_filter(library.catalogue, selection, wanted, library.retriever)
     hits, unread = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
     notes = unread, pool.words_alone(selection), library.retriever.language_note(query, hits), left_out(older)
     return Found(hits, " ".join(filter(None, notes)), clock.laps)
@@ -93,8 +93,8 @@ def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted
         raise UsageError(f"The query has {len(words):,} phrases. Count at most {_MOST_COUNTED} at once.")
     if not all(any(map(str.isalnum, word)) for word in words):
         raise UsageError(f"{query!r} has no word to count.")
-    selection, catalogue, unread = library.collection, library.catalogue(), library.unread()
-    chosen, older = _chunk_filter(catalogue, selection, wanted, library.retriever)
+    selection, unread = library.collection, library.unread()
+    chosen, older = _chunk_filter(library.catalogue, selection, wanted, library.retriever)
     found = {(chunk.name, chunk.document_id): chunk for chunk in library.retriever.mentions(words, chosen)}
     rows = []
     for (name, document), chunk in found.items():
@@ -106,7 +106,7 @@ def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted
     return WordCounts(
         words=words,
         total=sum(sum(row.counts.values()) for row in rows),
-        searched=len(chosen.documents or catalogue),
+        searched=len(chosen.documents or library.catalogue()),
         unread=len(wanted.matching(unread) if wanted else unread),
         documents=tuple(rows),
         older=older,
@@ -143,7 +143,7 @@ def timed_search(
         embedder = None if mode is SearchMode.WORDS else collections.load_embedder()
         clock.lap("load embedding model")
         retriever = Retriever(opened, embedder)
-        chunks, older = _chunk_filter(collections.catalogue(name) if wanted else (), name, wanted, retriever)
+        chunks, older = _chunk_filter(partial(collections.catalogue, name), name, wanted, retriever)
         hits, unread = _find(retriever, query, limit, chunks, mode, reranker, clock)
         notes = unread, collections.words_alone(name), retriever.language_note(query, hits), left_out(older)
     return Found(hits, " ".join(filter(None, notes)), clock.laps)
@@ -182,12 +182,15 @@ def require_reranker(reranker: Reranker | None) -> Reranker:
 
 
 def _chunk_filter(
-    catalogue: Sequence[CatalogueEntry], collection: str, wanted: DocumentFilter | None, retriever: Retriever
+    catalogue: Catalogue, collection: str, wanted: DocumentFilter | None, retriever: Retriever
 ) -> tuple[ChunkFilter, Mapping[str, str]]:
     """Return the filter for the chosen documents, and the older versions that it leaves out."""
     if not wanted:
         return ChunkFilter(), {}
-    chosen, older = wanted.select(catalogue, collection, lambda ids: retriever.scan(ChunkFilter(documents=tuple(ids))))
+    entries = catalogue(within=wanted.within)
+    if wanted.folder and not wanted.matching(entries):
+        entries = catalogue()  # the error names the folders that there are
+    chosen, older = wanted.select(entries, collection, lambda ids: retriever.scan(ChunkFilter(documents=tuple(ids))))
     return ChunkFilter(documents=tuple(entry.id for entry in chosen)), older
 
 

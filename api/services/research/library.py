@@ -18,6 +18,8 @@ from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 from vectorstore.text.languages import LANGUAGE
 
+Catalogue = Callable[..., Sequence[CatalogueEntry]]
+"""Returns the documents of a collection; with ``within``, those whose paths meet this condition."""
 _LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so a DATE could be mistaken for the period
 
 
@@ -31,7 +33,7 @@ class CollectionLibrary:
     """Implements ``multi_agent.library.Library``."""
 
     collection: str
-    catalogue: Callable[[], Sequence[CatalogueEntry]]
+    catalogue: Catalogue
     retriever: Retriever
     draw: Callable[[Chunk, int], bytes] = no_pictures
     """Returns a page of the chunk's document as PNG."""
@@ -92,12 +94,14 @@ class CollectionLibrary:
         return [entry.id for entry in self.catalogue() if entry.name in named or entry.id in named]
 
 
-def list_catalogue(ledger: Ledger, collection: str, *, unread: bool = False) -> list[CatalogueEntry]:
-    """Return the searchable documents of a collection, or those that are not searchable.
+def list_catalogue(
+    ledger: Ledger, collection: str, *, unread: bool = False, within: Callable[[str], bool] | None = None
+) -> list[CatalogueEntry]:
+    """Return the searchable documents of a collection, or those that are not searchable, at paths that are ``within``.
 
     A failed new version does not hide the indexed one.
     """
-    return [_entry(*each) for each in ledger.catalogue(collection, unread=unread)]
+    return [_entry(*each) for each in ledger.catalogue(collection, unread=unread, within=within)]
 
 
 def _entry(row: Row[Any], own: Own) -> CatalogueEntry:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from api.services.research import library
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 from support.replies import Reply, Request
@@ -293,3 +294,19 @@ def test_members_of_an_archive_follow_its_metadata(run: Callable, folder: Path) 
         run("ingest", folder, "--meta", "project=Orion")
         found = run("show", "a.zip/alto.md", "--json").json["fields"]
         assert found == {"client": client, "project": "Orion"}
+
+
+def test_a_search_of_a_folder_reads_only_its_documents(
+    run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("old/soup.txt", "new/soup.txt"):
+        file = tmp_path / "notes" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(f"The {file.parent.name} soup has leeks.")
+    run("ingest", tmp_path / "notes")
+    read: list[str] = []
+    entry = library._entry
+    monkeypatch.setattr(library, "_entry", lambda row, own: read.append(row.name) or entry(row, own))
+    assert names(run("search", "soup", "--folder", "new", "--json").json) == {"new/soup.txt"}
+    assert read == ["new/soup.txt"]
+    assert "Values in the collection: new, old" in run("search", "soup", "--folder", "none").err

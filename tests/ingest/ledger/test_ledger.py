@@ -262,3 +262,15 @@ def test_a_removed_document_keeps_only_what_people_say_of_it(ledger: Ledger) -> 
     [gone] = ledger.list("papers")
     assert "ecret" not in gone.model_dump_json()
     assert (gone.tags, gone.fields, gone.facts) == (("kept",), {"owner": "Ada"}, {})
+
+
+@pytest.mark.parametrize("most", [1, 5_000])
+def test_the_catalogue_of_a_folder_has_its_documents_with_their_tags(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("ingest.ledger.ledger._REFERENCES", most)
+    earlier, later, last = (record(name) for name in ("2023/a.md", "2024/b.md", "2024/c.md"))
+    ledger.record(earlier, later, last)
+    ledger.tag("papers", [later.id], add=["draft"])
+    found = ledger.catalogue("papers", within=lambda path: "/2024/" in path)
+    assert [(row.name, own.tags) for row, own in found] == [("2024/b.md", ("draft",)), ("2024/c.md", ())]
