@@ -91,9 +91,11 @@ class ServiceSettings(SettingsGroup):
     """The address of the service, and its limits."""
 
     renamed: ClassVar[dict[str, str]] = {"runs": "concurrent_runs", "ingests": "concurrent_ingests"}
-    constants: ClassVar[tuple[str, ...]] = ("header_timeout_s", "stall_timeout_s")
+    constants: ClassVar[tuple[str, ...]] = ("evaluation_questions", "header_timeout_s", "stall_timeout_s")
     header_timeout_s: ClassVar[float] = 20
     """Seconds in which a client must send the head of a request."""
+    evaluation_questions: ClassVar[int] = 1000
+    """Maximum number of questions of one evaluation over REST."""
     stall_timeout_s: ClassVar[float] = 60
     """Seconds without data of a request body after which the request is aborted."""
 
@@ -113,9 +115,6 @@ class ServiceSettings(SettingsGroup):
     request_bytes: int = Field(default=4 * 2**20, gt=0, description="Maximum size of a request body, except uploads.")
     upload_bytes: int = Field(default=2 * 2**30, gt=0, description="Maximum total size of one upload.")
     upload_files: int = Field(default=2000, gt=0, description="Maximum number of files in one upload.")
-    evaluation_questions: int = Field(
-        default=1000, ge=1, description="Maximum number of questions of one evaluation over REST."
-    )
     ingest_roots: tuple[Path, ...] = Field(default=(), description="Folders on this machine that the service may "
                                            "ingest from. Empty: only uploads.")  # fmt: skip
     uploads_folder: Path | None = Field(

@@ -18,6 +18,7 @@ from api.jobs.models import Job, JobKind
 from api.jobs.runner import free_job_id
 from api.services.evaluation.evaluations import rated_questions
 from api.services.reports.report import Report, ReportFormat, render_report, sort_figures
+from api.settings import ServiceSettings
 from base.models import FrozenModel
 from multi_agent.evaluation.metric import Figure, collect_figures, discover
 from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, require_unique_ids
@@ -39,7 +40,7 @@ class EvaluationRequest(FrozenModel):
 
     collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
     name: str = Field(default="questions", min_length=1, description="Name of the question set.")
-    questions: tuple[Question, ...] = Field(min_length=1)
+    questions: tuple[Question, ...] = Field(min_length=1, max_length=ServiceSettings.evaluation_questions)
     configuration: Mapping[str, Any] = Field(
         default={},
         description="The keys label, mode, agent, endpoint, samples and run_budget. Owners can also set `settings`.",

@@ -10,11 +10,13 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits, Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.http.routes.evaluations import EvaluationRequest
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from support.replies import Reply, Request
@@ -71,3 +73,10 @@ def test_runs_belong_to_the_key_and_stop_at_its_limit(
             refused = http.post(f"/v1/evaluations{path}", json=body)
             assert (refused.status_code, refused.json()["title"]) == (429, "Limit reached")
         assert len(http.get("/v1/evaluations").json()) == 1, "a refused evaluation is not stored"
+
+
+def test_questions_of_one_evaluation_are_limited() -> None:
+    questions = [{"id": str(number), "question": QUESTION} for number in range(1001)]
+    assert len(EvaluationRequest.model_validate({"questions": questions[:1000]}).questions) == 1000
+    with pytest.raises(ValidationError, match="at most 1000 items"):
+        EvaluationRequest.model_validate({"questions": questions})
