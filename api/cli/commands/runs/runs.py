@@ -16,6 +16,7 @@ from api.cli.common import (
     make_console,
     print_json,
     print_message,
+    valid_request,
     write_file,
 )
 from api.errors import UsageError
@@ -47,21 +48,10 @@ def list_all(
     """
     from api.cli.render.runs import show_runs
     from base.counts import count
-    from multi_agent.storage.run_filter import Rating, RunFilter, RunSort, RunState
+    from multi_agent.storage.run_filter import RunFilter
 
-    if unknown := [each for each in status or () if each not in list(RunState)]:
-        raise UsageError(f"Unknown status {unknown[0]!r}. Choose from {', '.join(RunState)}.")
-    if rating and rating not in list(Rating):
-        raise UsageError(f"Unknown rating {rating!r}. Choose from {', '.join(Rating)}.")
-    if sort not in list(RunSort):
-        raise UsageError(f"Unknown order {sort!r}. Choose from {', '.join(RunSort)}.")
-    wanted = RunFilter(
-        status=tuple(map(RunState, status)) if status else None,
-        collection=collection,
-        text=text,
-        rating=Rating(rating) if rating else None,
-        sort=RunSort(sort),
-        after=after,
+    wanted = valid_request(
+        RunFilter, status=status or None, collection=collection, text=text, rating=rating, sort=sort, after=after
     )
     candor = cli.make_candor()
     found = candor.trace.runs(limit, wanted)
