@@ -24,8 +24,9 @@ def write_model_file(path: Path, architecture: str = "qwen2", context_length: in
 
     tags = text("general.tags") + struct.pack("<IIQ", 9, 8, 2) + text("small") + text("test")
     kind = text("general.architecture") + struct.pack("<I", 8) + text(architecture)
+    scale = text("rope.scale") + struct.pack("<If", 6, 0.5)
     length = text(f"{architecture}.context_length") + struct.pack("<II", 4, context_length)
-    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 3) + tags + kind + length)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 4) + tags + kind + scale + length)
     return path
 
 
