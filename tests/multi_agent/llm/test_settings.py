@@ -18,6 +18,11 @@ def test_the_default_is_ollama_on_localhost() -> None:
     assert EndpointSettings(provider="openai").base_url == "https://api.openai.com/v1"
 
 
+def test_messages_name_the_file_of_a_local_model_and_the_address_of_others() -> None:
+    assert EndpointSettings(provider="local", model="a.gguf").name == "local model 'a.gguf'"
+    assert EndpointSettings(model="qwen3:8b").name == "model 'qwen3:8b' at http://127.0.0.1:11434"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"provider": "oracle"}, {"base_url": "localhost:11434"}, {"parallel": 0}, {"colour": "blue"}, {"model": ""}],
