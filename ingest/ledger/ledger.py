@@ -19,25 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    ColumnElement,
-    Engine,
-    Row,
-    Select,
-    Table,
-    Text,
-    and_,
-    bindparam,
-    case,
-    cast,
-    delete,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sql
 
 from ingest.errors import AmbiguousDocument, DamagedRow, DocumentNotFound
 from ingest.fields import DATE
@@ -90,8 +72,8 @@ _SHOWN = 5
 _REFERENCES = 5_000  # names or ids per query; SQLite allows 32,766 values, and each is used twice
 
 # Statements that every search executes, so they are built only once.
-_HIDDEN = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == bindparam("collection"))
-_CHANGES = select(CHANGES.c.number).where(CHANGES.c.collection == bindparam("collection"))
+_HIDDEN = sql.select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == sql.bindparam("collection"))
+_CHANGES = sql.select(CHANGES.c.number).where(CHANGES.c.collection == sql.bindparam("collection"))
 
 
 def _spellings(name: str) -> list[str]:
@@ -111,7 +93,7 @@ _KEPT = (TEXTS, FIELDS, DOCUMENTS)
 """The tables whose rows move to the bin with a document. Tags, and fields that people set, stay in its collection."""
 
 
-def _of_file(table: Table) -> tuple[ColumnElement[bool], ...]:
+def _of_file(table: sql.Table) -> tuple[sql.ColumnElement[bool], ...]:
     """Return the SQL condition for rows read from files. Only the table of fields also has others."""
     return (FIELDS.c.source == FieldSource.FILE,) if table is FIELDS else ()
 
@@ -119,7 +101,7 @@ def _of_file(table: Table) -> tuple[ColumnElement[bool], ...]:
 class Ledger:
     """Reads and writes the tables of documents, texts and hidden versions."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
 
     def record(self, *records: DocumentRecord) -> None:
@@ -130,7 +112,7 @@ class Ledger:
 
     def advance(self, collection: str, state: DocumentState, stage: Stage, attempts: Mapping[str, int]) -> None:
         """Update the state and stage of files, and their numbers of attempts, which are given by document id."""
-        values = {"state": state, "stage": stage, "updated_at": datetime.now(UTC), "attempts": bindparam("tried")}
+        values = {"state": state, "stage": stage, "updated_at": datetime.now(UTC), "attempts": sql.bindparam("tried")}
         self._update(
             values, [{"of": collection, "one": document, "tried": tried} for document, tried in attempts.items()]
         )
@@ -143,19 +125,19 @@ class Ledger:
         columns = DOCUMENTS.c
         indexed = columns.chunks > 0
         values: dict[str, Any] = {
-            "state": case((indexed, DocumentState.INDEXED), else_=DocumentState.DISCOVERED),
-            "stage": case((indexed, Stage.STORING), else_=Stage.READING),
+            "state": sql.case((indexed, DocumentState.INDEXED), else_=DocumentState.DISCOVERED),
+            "stage": sql.case((indexed, Stage.STORING), else_=Stage.READING),
             "updated_at": datetime.now(UTC),
         }
         started = columns.collection == collection, columns.state.in_(STARTED)
         with database(), self._engine.begin() as connection:
-            connection.execute(update(DOCUMENTS).where(*started).values(values))
+            connection.execute(sql.update(DOCUMENTS).where(*started).values(values))
 
     def touch(self, collection: str, files: Sequence[Touched]) -> None:
         """Record that the contents of the files are the indexed contents, and record their current names."""
         values = {
             "state": DocumentState.INDEXED, "stage": Stage.STORING, "reason": "", "updated_at": datetime.now(UTC),
-            "name": bindparam("called"), "modified": bindparam("changed"), "read_at": bindparam("opened"),
+            "name": sql.bindparam("called"), "modified": sql.bindparam("changed"), "read_at": sql.bindparam("opened"),
         }  # fmt: skip
         rows = [
             {"of": collection, "one": each.id, "called": each.name, "changed": each.modified, "opened": each.read_at}
@@ -175,14 +157,18 @@ class Ledger:
             for each in documents
         ]
         columns = DOCUMENTS.c
-        was_removed = columns.collection == bindparam("of"), columns.path == bindparam("at")
+        was_removed = columns.collection == sql.bindparam("of"), columns.path == sql.bindparam("at")
         if rows:
             with database(), self._engine.begin() as connection:
-                connection.execute(delete(DOCUMENTS).where(*was_removed, columns.state == DocumentState.REMOVED), rows)
+                connection.execute(
+                    sql.delete(DOCUMENTS).where(*was_removed, columns.state == DocumentState.REMOVED), rows
+                )
         if keys := [{"of": collection, "one": each.id} for each in forgotten]:
             with database(), self._engine.begin() as connection:
-                connection.execute(delete(DOCUMENTS).where(*is_given(DOCUMENTS)), keys)
-        self._update({"path": bindparam("at"), "name": bindparam("called"), "container": bindparam("within")}, rows)
+                connection.execute(sql.delete(DOCUMENTS).where(*is_given(DOCUMENTS)), keys)
+        self._update(
+            {"path": sql.bindparam("at"), "name": sql.bindparam("called"), "container": sql.bindparam("within")}, rows
+        )
 
     def publish(self, documents: Sequence[Publication]) -> None:
         """Show indexed versions to searches and hide those that they replace, in one transaction."""
@@ -261,7 +247,7 @@ class Ledger:
     def embedded(self, collection: str, digests: Sequence[str]) -> dict[str, str]:
         """Return the last chunk that was embedded for each text digest. The chunk may no longer be in the store."""
         columns = PASSAGES.c
-        query = select(columns.digest, columns.chunk).where(
+        query = sql.select(columns.digest, columns.chunk).where(
             columns.collection == collection, columns.digest.in_(digests)
         )
         with database(), self._engine.connect() as connection:
@@ -273,19 +259,19 @@ class Ledger:
         rows = [{"collection": collection, "digest": digest, "chunk": chunk} for digest, chunk in chunks.items()]
         with database(), self._engine.begin() as connection:
             connection.execute(
-                delete(PASSAGES).where(columns.collection == collection, columns.digest.in_(list(chunks)))
+                sql.delete(PASSAGES).where(columns.collection == collection, columns.digest.in_(list(chunks)))
             )
             if rows:
-                connection.execute(insert(PASSAGES), rows)
+                connection.execute(sql.insert(PASSAGES), rows)
 
     def snapshot(self, collection: str, paths: Sequence[str] | None = None) -> dict[str, DocumentSummary]:
         """Return a summary of every document of the collection, or of those that ``paths`` concern, by id."""
-        query = select(*(DOCUMENTS.c[name] for name in DocumentSummary._fields)).where(
+        query = sql.select(*(DOCUMENTS.c[name] for name in DocumentSummary._fields)).where(
             DOCUMENTS.c.collection == collection
         )
         if paths is not None:
             ids = map(document_id, paths)
-            query = query.where(or_(DOCUMENTS.c.path.in_(paths), DOCUMENTS.c.id.in_(ids)))
+            query = query.where(sql.or_(DOCUMENTS.c.path.in_(paths), DOCUMENTS.c.id.in_(ids)))
 
         def read() -> dict[str, DocumentSummary]:
             with database(), self._engine.connect() as connection:
@@ -295,7 +281,7 @@ class Ledger:
 
     def get(self, collection: str, document: str) -> DocumentRecord | None:
         """Return the record of a document by its full id, or None."""
-        found = self._records(select(DOCUMENTS).where(*is_document(DOCUMENTS, collection, document)))
+        found = self._records(sql.select(DOCUMENTS).where(*is_document(DOCUMENTS, collection, document)))
         return found[0] if found else None
 
     def find(self, collection: str, reference: str) -> DocumentRecord:
@@ -305,15 +291,15 @@ class Ledger:
         Raises DocumentNotFound, and AmbiguousDocument, which lists the candidates.
         """
         columns = DOCUMENTS.c
-        within = select(DOCUMENTS).where(columns.collection == collection).order_by(columns.name)
+        within = sql.select(DOCUMENTS).where(columns.collection == collection).order_by(columns.name)
         if known := self.get(collection, reference):  # does not read the other documents
             return known
         spellings = _spellings(reference)
         paths = [*spellings, *([os.path.abspath(reference)] if "/" in reference else [])]
-        exact = or_(columns.path.in_(paths), columns.name.in_(spellings))
+        exact = sql.or_(columns.path.in_(paths), columns.name.in_(spellings))
         found = self._records(within.where(exact)) or self._records(
             within.where(
-                or_(
+                sql.or_(
                     columns.id.startswith(reference, autoescape=True),
                     *(columns.name.endswith(f"/{each}", autoescape=True) for each in spellings),
                 )
@@ -342,19 +328,19 @@ class Ledger:
         With ``limit``, return at most so many, beginning behind the document with the id ``after``.
         """
         columns = DOCUMENTS.c
-        query = select(DOCUMENTS).where(columns.collection == collection)
+        query = sql.select(DOCUMENTS).where(columns.collection == collection)
         if state is not None:
             query = query.where(columns.state == state)
         if warned:
-            query = query.where(cast(columns.warnings, Text) != "[]")
+            query = query.where(sql.cast(columns.warnings, sql.Text) != "[]")
         if after:
-            name = select(columns.name).where(*is_document(DOCUMENTS, collection, after)).scalar_subquery()
-            query = query.where(or_(columns.name > name, and_(columns.name == name, columns.id > after)))
+            name = sql.select(columns.name).where(*is_document(DOCUMENTS, collection, after)).scalar_subquery()
+            query = query.where(sql.or_(columns.name > name, sql.and_(columns.name == name, columns.id > after)))
         return self._records(query.order_by(columns.name, columns.id).limit(limit))
 
     def catalogue(
         self, collection: str, *, unread: bool = False, within: Callable[[str], bool] | None = None
-    ) -> Iterator[tuple[Row[Any], Own]]:
+    ) -> Iterator[tuple[sql.Row[Any], Own]]:
         """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name.
 
         ``within`` chooses them by their paths, before rows are read in full. Files that were left out are neither.
@@ -364,13 +350,13 @@ class Ledger:
         left_out = (DocumentState.REMOVED, DocumentState.SKIPPED)
         kind = (columns.chunks == 0, columns.state.not_in(left_out)) if unread else (columns.chunks > 0,)
         wanted = columns.collection == collection, *kind
-        query = select(*(columns[name] for name in _LISTED)).where(*wanted).order_by(columns.name, columns.id)
+        query = sql.select(*(columns[name] for name in _LISTED)).where(*wanted).order_by(columns.name, columns.id)
 
-        def read() -> tuple[Sequence[Row[Any]], Mapping[str, Own]]:
+        def read() -> tuple[Sequence[sql.Row[Any]], Mapping[str, Own]]:
             with database(), self._engine.connect() as connection:
                 if within is None:
                     return connection.execute(query).all(), read_own(connection, collection)
-                paths = connection.execute(select(columns.id, columns.path).where(*wanted))
+                paths = connection.execute(sql.select(columns.id, columns.path).where(*wanted))
                 ids = [row.id for row in paths if within(row.path)]
                 found = query.where(columns.id.in_(ids)) if len(ids) <= _REFERENCES else query
                 return connection.execute(found).all(), read_own(connection, collection, ids)
@@ -383,7 +369,7 @@ class Ledger:
     def members(self, collection: str, container: str) -> builtins.list[DocumentRecord]:
         """Return the documents in a container, given by its path, without those that were removed."""
         columns = DOCUMENTS.c
-        query = select(DOCUMENTS).where(
+        query = sql.select(DOCUMENTS).where(
             columns.collection == collection, columns.container == container, columns.state != DocumentState.REMOVED
         )
         return self._records(query)
@@ -394,10 +380,10 @@ class Ledger:
         with database(), self._engine.connect() as connection:
             for start in range(0, len(references), _REFERENCES):
                 some = [each for name in references[start : start + _REFERENCES] for each in _spellings(name)]
-                query = select(columns.id, columns.name).where(
+                query = sql.select(columns.id, columns.name).where(
                     columns.collection == collection,
                     columns.chunks > 0,
-                    or_(columns.id.in_(some), columns.name.in_(some)),
+                    sql.or_(columns.id.in_(some), columns.name.in_(some)),
                 )
                 found.update({row.id: (row.name, row.id) for row in connection.execute(query)})
         return sorted(found, key=found.__getitem__)
@@ -407,7 +393,7 @@ class Ledger:
         columns, found = DOCUMENTS.c, defaultdict[str, dict[str, str]](dict)
         with database(), self._engine.connect() as connection:
             for start in range(0, len(documents), _REFERENCES):
-                query = select(columns.id, columns.modified).where(
+                query = sql.select(columns.id, columns.modified).where(
                     columns.collection.in_(collections), columns.id.in_(documents[start : start + _REFERENCES])
                 )
                 days = ((row.id, document_date((), row.modified)) for row in connection.execute(query))
@@ -423,8 +409,8 @@ class Ledger:
         counted: defaultdict[str, dict[DocumentState, Count]] = defaultdict(dict)
         columns = DOCUMENTS.c.collection, DOCUMENTS.c.state
         chunks = DOCUMENTS.c.chunks
-        numbers = func.count(), func.sum(chunks), func.sum(case((chunks > 0, 1), else_=0))
-        query = select(*columns, *numbers).group_by(*columns)
+        numbers = sql.func.count(), sql.func.sum(chunks), sql.func.sum(sql.case((chunks > 0, 1), else_=0))
+        query = sql.select(*columns, *numbers).group_by(*columns)
         with database(), self._engine.connect() as connection:
             for collection, state, *found in connection.execute(query):
                 known = DocumentState(state) if state in list(DocumentState) else DocumentState.FAILED
@@ -435,7 +421,7 @@ class Ledger:
     def indexed(self, collection: str, documents: Sequence[str] = ()) -> Count:
         """Count the indexed documents of a collection, or those among ``documents``, and their chunks."""
         columns = DOCUMENTS.c
-        query = select(func.count(), func.coalesce(func.sum(columns.chunks), 0)).where(
+        query = sql.select(sql.func.count(), sql.func.coalesce(sql.func.sum(columns.chunks), 0)).where(
             columns.collection == collection, columns.chunks > 0
         )
         with database(), self._engine.connect() as connection:
@@ -445,12 +431,16 @@ class Ledger:
     def database_id(self) -> str:
         """Return the id of the database. Processes that share the database have the same id."""
         with database(), self._engine.connect() as connection:
-            return str(connection.execute(select(IDENTITY.c.id)).scalar_one())
+            return str(connection.execute(sql.select(IDENTITY.c.id)).scalar_one())
 
     def text(self, collection: str, document: str) -> DocumentText:
         """Return the parsed text of a document by its full id. Raises DocumentNotFound if there is none."""
         with database(), self._engine.connect() as connection:
-            row = connection.execute(select(TEXTS).where(*is_document(TEXTS, collection, document))).mappings().first()
+            row = (
+                connection.execute(sql.select(TEXTS).where(*is_document(TEXTS, collection, document)))
+                .mappings()
+                .first()
+            )
         if row is None:
             known = self.get(collection, document)
             name, reason = (known.name, known.reason) if known else (document, "")
@@ -464,41 +454,43 @@ class Ledger:
         """Copy the rows and texts of documents to the bin entry ``place``. Call this before you remove them."""
         with database(), self._engine.begin() as connection:
             for table in _KEPT:
-                columns = literal(place), *(column for column in table.c if column.name != "collection")
+                columns = sql.literal(place), *(column for column in table.c if column.name != "collection")
                 for start in range(0, len(documents), _REFERENCES):
                     ids = [each.id for each in documents[start : start + _REFERENCES]]
-                    rows = select(*columns).where(
+                    rows = sql.select(*columns).where(
                         *_of_file(table), table.c.collection == collection, table.c.id.in_(ids)
                     )
-                    connection.execute(insert(table).from_select(["collection", *(c.name for c in columns[1:])], rows))
+                    connection.execute(
+                        sql.insert(table).from_select(["collection", *(c.name for c in columns[1:])], rows)
+                    )
 
     def restore(self, collection: str, place: str) -> bool:
         """Move documents back from the bin entry ``place``. Return whether one of them had passages."""
         columns = DOCUMENTS.c
         binned = columns.collection == place
-        ids = select(columns.id).where(binned)
+        ids = sql.select(columns.id).where(binned)
         with database(), self._engine.begin() as connection:
-            had_passages = connection.scalar(select(func.count()).where(binned, columns.chunks > 0))
+            had_passages = connection.scalar(sql.select(sql.func.count()).where(binned, columns.chunks > 0))
             for table in _KEPT:
                 there = table.c.collection == collection, table.c.id.in_(ids)
-                connection.execute(delete(table).where(*_of_file(table), *there))
+                connection.execute(sql.delete(table).where(*_of_file(table), *there))
             for table in _KEPT:
-                connection.execute(update(table).where(table.c.collection == place).values(collection=collection))
+                connection.execute(sql.update(table).where(table.c.collection == place).values(collection=collection))
         return bool(had_passages)
 
     def forget(self, collection: str) -> None:
         """Delete every row of a collection, after the collection itself was dropped."""
         with database(), self._engine.begin() as connection:
             for table in (DOCUMENTS, TAGS, FIELDS, TEXTS, HIDDEN, CHANGES, PASSAGES, SOURCES):
-                connection.execute(delete(table).where(table.c.collection == collection))
+                connection.execute(sql.delete(table).where(table.c.collection == collection))
 
     def _update(self, values: dict[str, Any], rows: Sequence[Mapping[str, object]]) -> None:
         """Update documents in one transaction. Each row names the document and the values of one."""
         if rows:
             with database(), self._engine.begin() as connection:
-                connection.execute(update(DOCUMENTS).where(*is_given(DOCUMENTS)).values(values), rows)
+                connection.execute(sql.update(DOCUMENTS).where(*is_given(DOCUMENTS)).values(values), rows)
 
-    def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
+    def _records(self, query: sql.Select[Any]) -> builtins.list[DocumentRecord]:
         def read() -> builtins.list[DocumentRecord]:
             with database(), self._engine.connect() as connection:
                 rows = connection.execute(query).mappings().all()
@@ -520,16 +512,16 @@ class Ledger:
         """Replace the values of damaged rows, and return how many there are. What is indexed stays searchable."""
         damaged = []
         with database(), self._engine.connect() as connection:
-            for key in connection.execute(select(DOCUMENTS.c.collection, DOCUMENTS.c.id, DOCUMENTS.c.chunks)).all():
+            for key in connection.execute(sql.select(DOCUMENTS.c.collection, DOCUMENTS.c.id, DOCUMENTS.c.chunks)).all():
                 try:
                     with database():
-                        one = select(DOCUMENTS).where(*is_document(DOCUMENTS, key.collection, key.id))
+                        one = sql.select(DOCUMENTS).where(*is_document(DOCUMENTS, key.collection, key.id))
                         to_record(connection.execute(one).mappings().one(), NOTHING)
                 except DamagedRow as error:
                     fault = getattr(error.__cause__, "__cause__", None) or error
                     reason = f"{DAMAGED} ({fault}). `candor ingest --retry-failed -c {key.collection}` reads it again."
                     held = key.chunks if isinstance(key.chunks, int) else 1  # not 0: its version stays the same
                     damaged.append({"of": key.collection, "one": key.id, "why": reason, "held": held})
-        values = {"reason": bindparam("why"), "chunks": bindparam("held"), "updated_at": datetime.now(UTC)}
+        values = {"reason": sql.bindparam("why"), "chunks": sql.bindparam("held"), "updated_at": datetime.now(UTC)}
         self._update(_EMPTY | values, damaged)
         return len(damaged)

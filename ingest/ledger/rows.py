@@ -8,20 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import sqlalchemy as sql
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    RowMapping,
-    Select,
-    Table,
-    bindparam,
-    delete,
-    insert,
-    select,
-    update,
-)
 
 from ingest.document import Block, ParsedDocument
 from ingest.errors import DamagedRow
@@ -33,9 +21,9 @@ from vectorstore.models import PageSpan
 _FEW = 1_000  # documents; for more, the tags of the whole collection are read
 
 _IS_ONE = (
-    TAGS.c.collection == bindparam("in_collection"),
-    TAGS.c.id == bindparam("of"),
-    TAGS.c.tag == bindparam("called"),
+    TAGS.c.collection == sql.bindparam("in_collection"),
+    TAGS.c.id == sql.bindparam("of"),
+    TAGS.c.tag == sql.bindparam("called"),
 )
 
 
@@ -49,7 +37,7 @@ class Own(NamedTuple):
 NOTHING = Own((), {})
 
 
-def read_own(connection: Connection, collection: str, documents: Sequence[str] | None = None) -> dict[str, Own]:
+def read_own(connection: sql.Connection, collection: str, documents: Sequence[str] | None = None) -> dict[str, Own]:
     """Return the tags and fields of every document that has some, at least of those among ``documents``, by id."""
     tags: defaultdict[str, set[str]] = defaultdict(set)
     fields: defaultdict[str, dict[str, Any]] = defaultdict(dict)
@@ -63,13 +51,18 @@ def read_own(connection: Connection, collection: str, documents: Sequence[str] |
     return {each: Own(tuple(sorted(tags[each])), fields.get(each, {})) for each in tags}
 
 
-def _of(table: Table, columns: Sequence[Any], collection: str, documents: Sequence[str] | None) -> Select[Any]:
-    query = select(*columns).where(table.c.collection == collection)
+def _of(table: sql.Table, columns: Sequence[Any], collection: str, documents: Sequence[str] | None) -> sql.Select[Any]:
+    query = sql.select(*columns).where(table.c.collection == collection)
     return query if documents is None else query.where(table.c.id.in_(documents))
 
 
 def change_fields(
-    connection: Connection, collection: str, source: FieldSource, fields: Mapping[str, Mapping[str, Any]], *, keep: bool
+    connection: sql.Connection,
+    collection: str,
+    source: FieldSource,
+    fields: Mapping[str, Mapping[str, Any]],
+    *,
+    keep: bool,
 ) -> None:
     """Replace the fields of documents from a source; with ``keep`` only the named ones. Empty texts remove a field."""
     query = _of(FIELDS, (FIELDS.c.id, FIELDS.c.fields), collection, list(fields) if len(fields) <= _FEW else None)
@@ -77,21 +70,18 @@ def change_fields(
     rows = []
     for document, given in fields.items():
         before = stored.get(document, {})
-        merged = {name: _plain(value) for name, value in ((before if keep else {}) | dict(given)).items()}
+        merged = (before if keep else {}) | dict(given)
+        merged = {name: list(value) if isinstance(value, tuple) else value for name, value in merged.items()}
         if (wanted := {name: value for name, value in merged.items() if value not in ("", [])}) != before:
             rows.append({"collection": collection, "id": document, "source": source, "fields": wanted})
     if rows:
-        is_one = FIELDS.c.collection == collection, FIELDS.c.id == bindparam("of"), FIELDS.c.source == source
-        connection.execute(delete(FIELDS).where(*is_one), [{"of": row["id"]} for row in rows])
+        is_one = FIELDS.c.collection == collection, FIELDS.c.id == sql.bindparam("of"), FIELDS.c.source == source
+        connection.execute(sql.delete(FIELDS).where(*is_one), [{"of": row["id"]} for row in rows])
         insert_rows(connection, FIELDS, [row for row in rows if row["fields"]])
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
 def change_tags(
-    connection: Connection, collection: str, documents: Sequence[str], *, add: Sequence[str], remove: Sequence[str]
+    connection: sql.Connection, collection: str, documents: Sequence[str], *, add: Sequence[str], remove: Sequence[str]
 ) -> None:
     """Add and remove tags of documents. Ignores added tags that exist and removed tags that do not."""
     changed = [
@@ -100,15 +90,15 @@ def change_tags(
         for tag in {*add, *remove}
     ]
     if changed:
-        connection.execute(delete(TAGS).where(*_IS_ONE), changed)
+        connection.execute(sql.delete(TAGS).where(*_IS_ONE), changed)
     added = [
         {"collection": collection, "id": document, "tag": tag} for document in dict.fromkeys(documents) for tag in add
     ]
     if added:
-        connection.execute(insert(TAGS), added)
+        connection.execute(sql.insert(TAGS), added)
 
 
-def copy_own(connection: Connection, collection: str, sources: Mapping[str, str]) -> None:
+def copy_own(connection: sql.Connection, collection: str, sources: Mapping[str, str]) -> None:
     """Add what people gave documents to others. ``sources`` maps each other document to the one that it gets it from.
 
     Fields that files state are not copied.
@@ -129,30 +119,32 @@ BLOCKS = TypeAdapter(tuple[Block, ...])
 PAGES = TypeAdapter(tuple[PageSpan, ...])
 
 
-def is_document(table: Table, collection: str, document: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def is_document(
+    table: sql.Table, collection: str, document: str
+) -> tuple[sql.ColumnElement[bool], sql.ColumnElement[bool]]:
     """Return the condition that a row belongs to the document."""
     return table.c.collection == collection, table.c.id == document
 
 
-def delete_rows(connection: Connection, table: Table, documents: Sequence[DocumentRecord]) -> None:
+def delete_rows(connection: sql.Connection, table: sql.Table, documents: Sequence[DocumentRecord]) -> None:
     """Delete the rows of the documents from the table."""
     keys = [{"of": each.collection, "one": each.id} for each in documents]
     if keys:
-        connection.execute(delete(table).where(*is_given(table)), keys)
+        connection.execute(sql.delete(table).where(*is_given(table)), keys)
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+def insert_rows(connection: sql.Connection, table: sql.Table, rows: Sequence[Mapping[str, object]]) -> None:
     """Insert the rows, if there are any."""
     if rows:
-        connection.execute(insert(table), rows)
+        connection.execute(sql.insert(table), rows)
 
 
-def is_given(table: Table) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def is_given(table: sql.Table) -> tuple[sql.ColumnElement[bool], sql.ColumnElement[bool]]:
     """Return a condition with two parameters: the row belongs to document ``one`` of collection ``of``."""
-    return table.c.collection == bindparam("of"), table.c.id == bindparam("one")
+    return table.c.collection == sql.bindparam("of"), table.c.id == sql.bindparam("one")
 
 
-def hide_versions(connection: Connection, collection: str, versions: Mapping[str, str]) -> None:
+def hide_versions(connection: sql.Connection, collection: str, versions: Mapping[str, str]) -> None:
     """Hide versions, which are mapped to documents. An empty version stands for none."""
     rows = [
         {"collection": collection, "edition": version, "document": document}
@@ -161,22 +153,22 @@ def hide_versions(connection: Connection, collection: str, versions: Mapping[str
     ]
     if rows:
         unhide_versions(connection, collection, list(versions))
-        connection.execute(insert(HIDDEN), rows)
-        incremented = update(CHANGES).where(CHANGES.c.collection == collection).values(number=CHANGES.c.number + 1)
+        connection.execute(sql.insert(HIDDEN), rows)
+        incremented = sql.update(CHANGES).where(CHANGES.c.collection == collection).values(number=CHANGES.c.number + 1)
         if not connection.execute(incremented).rowcount:
-            connection.execute(insert(CHANGES).values(collection=collection, number=1))
+            connection.execute(sql.insert(CHANGES).values(collection=collection, number=1))
 
 
-def unhide_versions(connection: Connection, collection: str, versions: Sequence[str]) -> None:
+def unhide_versions(connection: sql.Connection, collection: str, versions: Sequence[str]) -> None:
     """Delete the entries of hidden versions. An empty version stands for none."""
     rows = [{"of": collection, "version": version} for version in versions if version]
     if rows:
-        shown = HIDDEN.c.collection == bindparam("of"), HIDDEN.c.edition == bindparam("version")
-        connection.execute(delete(HIDDEN).where(*shown), rows)
+        shown = HIDDEN.c.collection == sql.bindparam("of"), HIDDEN.c.edition == sql.bindparam("version")
+        connection.execute(sql.delete(HIDDEN).where(*shown), rows)
 
 
 def remove_documents(
-    connection: Connection, collection: str, documents: Sequence[DocumentRecord | DocumentSummary], reason: str
+    connection: sql.Connection, collection: str, documents: Sequence[DocumentRecord | DocumentSummary], reason: str
 ) -> None:
     """Mark documents as removed, delete their texts and everything read from them, and hide their versions."""
     removed: dict[str, Any] = {
@@ -185,9 +177,9 @@ def remove_documents(
     }  # fmt: skip
     keys = [{"of": collection, "one": each.id} for each in documents]
     if keys:
-        connection.execute(update(DOCUMENTS).where(*is_given(DOCUMENTS)).values(removed), keys)
-        connection.execute(delete(TEXTS).where(*is_given(TEXTS)), keys)
-        connection.execute(delete(FIELDS).where(*is_given(FIELDS), FIELDS.c.source == FieldSource.FILE), keys)
+        connection.execute(sql.update(DOCUMENTS).where(*is_given(DOCUMENTS)).values(removed), keys)
+        connection.execute(sql.delete(TEXTS).where(*is_given(TEXTS)), keys)
+        connection.execute(sql.delete(FIELDS).where(*is_given(FIELDS), FIELDS.c.source == FieldSource.FILE), keys)
         hide_versions(connection, collection, {each.index_version: each.id for each in documents})
 
 
@@ -196,7 +188,7 @@ def to_row(record: DocumentRecord) -> dict[str, Any]:
     return record.model_dump(exclude={"tags", "fields"})
 
 
-def to_record(row: RowMapping, own: Own) -> DocumentRecord:
+def to_record(row: sql.RowMapping, own: Own) -> DocumentRecord:
     """Return the record of a row, with what people say of the document. Raises DamagedRow."""
     try:
         return DocumentRecord(**{**row, "updated_at": utc(row["updated_at"]), **own._asdict()})
@@ -205,7 +197,7 @@ def to_record(row: RowMapping, own: Own) -> DocumentRecord:
         raise DamagedRow(f"its {fault['loc'][0]} is {fault['input']!r}") from error
 
 
-def to_summary(row: Row[Any]) -> DocumentSummary:
+def to_summary(row: sql.Row[Any]) -> DocumentSummary:
     """Return the summary of a row with its columns. Raises DamagedRow."""
     summary = DocumentSummary._make(row)
     try:

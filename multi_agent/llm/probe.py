@@ -71,7 +71,7 @@ async def check(settings: EndpointSettings, folder: Path | None = None, trial: T
     client = build_client(settings.model_copy(update={"max_output_tokens": limited}), folder)
     try:
         if isinstance(client, LocalModel):
-            checks, longest = await _check_local(settings, client)
+            checks, longest = await _check_local(settings, client, load=True)
         else:
             checks, longest = await _check_server(settings, client)
         if all(each.ok for each in checks):
@@ -95,14 +95,10 @@ async def check_offered(settings: EndpointSettings, folder: Path | None = None) 
     client = build_client(settings, folder)
     if not isinstance(client, LocalModel):
         return (await _check_server(settings, client))[0]
-    name = f"{settings.table} model"
     try:
-        header = client.header()
-    except LLMError as error:
-        return [Check(name=name, ok=False, detail=settings.model, remedy=str(error))]
+        return (await _check_local(settings, client, load=False))[0]
     finally:
         client.close()
-    return [Check(name=name, ok=True, detail=f"{settings.model} ({header.architecture})")]
 
 
 async def require_reachable(settings: EndpointSettings, folder: Path | None = None) -> None:
@@ -122,16 +118,17 @@ async def require_reachable(settings: EndpointSettings, folder: Path | None = No
             raise
 
 
-async def _check_local(settings: EndpointSettings, client: LocalModel) -> tuple[list[Check], int | None]:
-    """Load the model. Return the checks and the context length of the model."""
+async def _check_local(settings: EndpointSettings, client: LocalModel, *, load: bool) -> tuple[list[Check], int | None]:
+    """Read the header of the model, and ``load`` it. Return the checks and the context length of the model."""
     name = f"{settings.table} model"
     started = time.monotonic()
     try:
         header = client.header()
-        engine = await client.engine()
+        engine = await client.engine() if load else ""
     except LLMError as error:
         return [Check(name=name, ok=False, detail=settings.model, remedy=str(error))], None
-    detail = f"{settings.model} ({header.architecture}), loaded by {engine} in {time.monotonic() - started:.0f} s"
+    loaded = f", loaded by {engine} in {time.monotonic() - started:.0f} s" if load else ""
+    detail = f"{settings.model} ({header.architecture}){loaded}"
     return [Check(name=name, ok=True, detail=detail)], header.context_length
 
 

@@ -42,17 +42,10 @@ class _Watchdog:
         self._loop, self._limit_s, self._thread_id = loop, limit_s, threading.get_ident()
         # Looked up now: for a thread that has ended, the lookup crashes the process, but the clock raises OSError.
         self._clock = None if sys.platform == "darwin" else time.pthread_getcpuclockid(self._thread_id)
-        self._idle = threading.Event()
         self.runs = 0
-        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
-
-    def start(self) -> None:
-        """Start to observe."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread, which may take a moment longer."""
-        self._idle.set()
+        self.idle = threading.Event()
+        """Ends the thread, which may take a moment longer."""
+        threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def _cpu_s(self) -> float:
         """Return the CPU time of the loop's thread. macOS measures that of the process only."""
@@ -67,7 +60,7 @@ class _Watchdog:
     def _observe(self) -> None:
         answered, asked_at, blocking = threading.Event(), 0.0, None
         answered.set()
-        while not self._idle.wait(self._limit_s / _CHECKS):
+        while not self.idle.wait(self._limit_s / _CHECKS):
             if answered.is_set():
                 answered, asked_at, blocking = threading.Event(), self._cpu_s(), None
                 self._loop.call_soon_threadsafe(answered.set)
@@ -98,12 +91,11 @@ def watched() -> Iterator[None]:
     watchdog = _watchdogs.get(loop)
     if watchdog is None:
         watchdog = _watchdogs[loop] = _Watchdog(loop, LIMIT_S)
-        watchdog.start()
     watchdog.runs += 1
     try:
         yield
     finally:
         watchdog.runs -= 1
         if not watchdog.runs:
-            watchdog.stop()
+            watchdog.idle.set()
             del _watchdogs[loop]

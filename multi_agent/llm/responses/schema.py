@@ -154,14 +154,10 @@ def _values(schema: JsonSchema) -> list[Any]:
 
 def _group(forms: list[tuple[JsonSchema, JsonSchema]]) -> list[list[tuple[JsonSchema, JsonSchema]]]:
     """Return pairs of a field's schema and its variant, in lists of equal schemas."""
-    groups: list[list[tuple[JsonSchema, JsonSchema]]] = []
+    groups: dict[str, list[tuple[JsonSchema, JsonSchema]]] = {}
     for form in forms:
-        equal = next((group for group in groups if group[0][0] == form[0]), None)
-        if equal is None:
-            groups.append([form])
-        else:
-            equal.append(form)
-    return groups
+        groups.setdefault(json.dumps(form[0], sort_keys=True), []).append(form)
+    return list(groups.values())
 
 
 def _alternatives(variants: Sequence[JsonSchema], tag: str) -> str:
