@@ -4,39 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
-from pydantic import Field, SkipValidation
-
-from base.models import FrozenModel
 from vectorstore.models import Chunk, FieldValue, Hit
 
 
-class CatalogueEntry(FrozenModel):
-    """A document in the planner's list."""
+class CatalogueEntry(NamedTuple):
+    """A document in the planner's list. No model, because a run makes one of each document of its collection."""
 
     name: str
     id: str
+    chunks: int
     title: str = ""
-    chunks: int = Field(ge=0)
-    pages: int = Field(default=0, ge=0, description="0 for formats without pages")
-    given: bool = Field(default=False, description="whether the caller gave its passages")
-    facts: tuple[str, ...] = Field(default=(), description="kind, issuer, period and currency, as far as known")
-    language: str = Field(default="", description="ISO 639-1 code; empty if unknown")
-    path: str = Field(default="", description="path of the document as ingested")
-    type: str = Field(default="", description="type of its file, such as pdf")
-    dated: date | None = Field(default=None, description="stated date or period, otherwise date of last file change")
-    stated: date | None = Field(default=None, description="the date or period that it states")
-    changed: date | None = Field(default=None, description="date in its properties, otherwise of last file change")
-    state: str = Field(default="indexed", description="as in the list of documents, such as indexed or failed")
-    reason: str = Field(default="", description="why it could not be read")
+    pages: int = 0
+    """0 for formats without pages."""
+    given: bool = False
+    """Whether the caller gave its passages."""
+    facts: tuple[str, ...] = ()
+    """Kind, issuer, period and currency, as far as known."""
+    language: str = ""
+    """ISO 639-1 code; empty if unknown."""
+    path: str = ""
+    """Path of the document as ingested."""
+    type: str = ""
+    """Type of its file, such as pdf."""
+    dated: date | None = None
+    """Stated date or period, otherwise date of last file change."""
+    stated: date | None = None
+    """The date or period that it states."""
+    changed: date | None = None
+    """Date in its properties, otherwise of last file change."""
+    state: str = "indexed"
+    """As in the list of documents, such as indexed or failed."""
+    reason: str = ""
+    """Why it could not be read."""
     tags: tuple[str, ...] = ()
-    metadata: SkipValidation[dict[str, FieldValue]] = Field(
-        default_factory=dict, description="its own fields, its facts and the properties of its file, by name"
-    )
-    own: tuple[str, ...] = Field(default=(), description="names of the fields that people gave it")
-    version: str = Field(default="", description="hash of the content; empty for passages that the caller gave")
-    warnings: tuple[str, ...] = Field(default=(), description="what of it was not read, or read by a guess")
+    metadata: Mapping[str, FieldValue] = MappingProxyType({})
+    """Its own fields, its facts and the properties of its file, by name."""
+    own: tuple[str, ...] = ()
+    """Names of the fields that people gave it."""
+    version: str = ""
+    """Hash of the content; empty for passages that the caller gave."""
+    warnings: tuple[str, ...] = ()
+    """What of it was not read, or read by a guess."""
 
 
 class Library(Protocol):

@@ -252,7 +252,7 @@ class Collections:
         if len(names) == 1:
             return list_catalogue(self.ledger, selection, unread=unread, within=within)
         return [
-            entry.model_copy(update={"name": f"{name}/{entry.name}"})
+            entry._replace(name=f"{name}/{entry.name}")
             for name in names
             for entry in list_catalogue(self.ledger, name, unread=unread, within=within)
         ]

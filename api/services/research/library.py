@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Row
-
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import OF_FILES, document_date, file_days, file_type, stated_dates
@@ -104,29 +102,30 @@ def list_catalogue(
     return [_entry(*each) for each in ledger.catalogue(collection, unread=unread, within=within)]
 
 
-def _entry(row: Row[Any], own: Own) -> CatalogueEntry:
-    facts = {name: fact["value"] for name, fact in row.facts.items()}
-    known = {**row.metadata, **facts, **own.fields}
+def _entry(row: Sequence[Any], own: Own) -> CatalogueEntry:
+    key, name, path, title, chunks, pages, version, modified, mime_type, metadata, found, warnings, state, reason = row
+    facts = {fact: each["value"] for fact, each in found.items()}
+    known = {**metadata, **facts, **own.fields}
     stated = document_date(stated_dates(own.fields, facts), 0.0) if facts or own.fields else None
-    changed = document_date(file_days(known), row.modified)
+    changed = document_date(file_days(known), modified)
     return CatalogueEntry(
-        name=row.name,
-        id=row.id,
-        title=str(own.fields.get("title", row.title)),
-        chunks=row.chunks,
-        pages=row.pages,
-        facts=tuple(facts[name] for name in _LISTED if name in facts),
-        language=row.metadata.get(LANGUAGE, ""),
-        path=row.path,
-        type=file_type(row.name, row.mime_type),
+        name=name,
+        id=key,
+        title=str(own.fields.get("title", title)),
+        chunks=chunks,
+        pages=pages,
+        facts=tuple(facts[fact] for fact in _LISTED if fact in facts),
+        language=metadata.get(LANGUAGE, ""),
+        path=path,
+        type=file_type(name, mime_type),
         dated=stated or changed,
         stated=stated,
         changed=changed,
-        state=row.state,
-        reason=row.reason,
+        state=state,
+        reason=reason,
         tags=own.tags,
         metadata=known,
-        own=tuple(name for name in own.fields if name not in OF_FILES),
-        version=row.version[:16],
-        warnings=tuple(row.warnings),
+        own=tuple(field for field in own.fields if field not in OF_FILES),
+        version=version[:16],
+        warnings=tuple(warnings),
     )

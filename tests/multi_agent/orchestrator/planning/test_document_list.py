@@ -31,7 +31,7 @@ def test_of_many_documents_the_nearest_are_listed(library: CollectionLibrary) ->
 
 def test_a_document_without_a_title_shows_the_words_of_its_best_passage(library: CollectionLibrary) -> None:
     titled, untitled = (each for each in library.catalogue() if each.name in ("manual.pdf", "recipe.md"))
-    entries = [titled.model_copy(update={"title": "In winter"}), untitled]
+    entries = [titled._replace(title="In winter"), untitled]
     first, second = list_documents(library, entries, QUESTION, 5).splitlines()
     assert first == "- manual.pdf (In winter)"
     assert second.startswith("- recipe.md, with “")
@@ -39,7 +39,7 @@ def test_a_document_without_a_title_shows_the_words_of_its_best_passage(library:
 
 def test_a_document_of_two_collections_is_listed_once_and_found(library: CollectionLibrary) -> None:
     both = [
-        each.model_copy(update={"name": f"{name}/{each.name}", "title": "Borea"})
+        each._replace(name=f"{name}/{each.name}", title="Borea")
         for name in ("small", "large") for each in library.catalogue()
     ]  # fmt: skip
     names = ("manual.pdf", "recipe.md", "notes.md")

@@ -165,10 +165,10 @@ async def test_a_changed_document_is_named(panel: MakePanel, serve: Serve, trace
     live = panel(serve(Panel("-25 °C")))
     answer = await live.research(QUESTION)
     assert isinstance(live.library, CollectionLibrary)
-    entries = [each.model_copy(update={"version": "1"}) if change == "has a new version" and each.name == "manual.pdf"
+    entries = [each._replace(version="1") if change == "has a new version" and each.name == "manual.pdf"
                else each for each in live.library.catalogue()]  # fmt: skip
     entries = [each for each in entries if not (change == "was deleted" and each.name == "manual.pdf")]
-    entries += [entries[0].model_copy(update={"id": "new", "name": "new.md"})] if change == "was added" else []
+    entries += [entries[0]._replace(id="new", name="new.md")] if change == "was added" else []
     library = ChangedLibrary(live.library, entries, shows="manual.pdf" if change != "was added" else "")
     result = await repeat(live, trace, answer.run_id, library=library)
     assert not result.same
