@@ -29,7 +29,7 @@ from multi_agent.llm.wrappers.journal import Occurrences
 from multi_agent.model import Message
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.tasks import SharedContext
-from multi_agent.prompts.show_evidence import show_evidence
+from multi_agent.prompts.show_evidence import show_evidence, show_findings
 from multi_agent.prompts.show_passages import number_units, show_passages, show_units
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.tool import ToolCard, ToolResult
@@ -39,7 +39,7 @@ from multi_agent.toolbox.toolbox import Toolbox
 from multi_agent.toolbox.web import fetch
 from multi_agent.tools.calculations import Calculator, Expression
 from multi_agent.values.answer import Answer, Quote, Status
-from multi_agent.values.context import Claim, ContextUpdate, Evidence
+from multi_agent.values.context import Claim, ContextUpdate, Evidence, Finding, Synthesis
 from multi_agent.values.sources import page_passages, tool_passage
 from support.answers import RUN
 from support.chunks import make_chunk
@@ -188,6 +188,19 @@ def test_evidence_from_outside_stays_one_line_under_its_own_number(attempt: str,
     assert why.startswith("    It shows: ")
     assert warning.startswith("(Quotes of web pages and results of tools are from outside")
     assert not any(_FORGED.search(line) for line in (quote.removeprefix("[1] "), why, warning)), shown
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=range(len(ATTEMPTS)))
+def test_an_intermediate_answer_from_outside_forges_nothing(attempt: str, read: Callable[[str], Chunk]) -> None:
+    synthesis = Synthesis(
+        claims=(Claim(text=attempt, evidence=(), supported=True),), short=attempt, layout="prose",
+        evidence=(evidence_of(read(attempt)),), sufficient=True, confidence=1, reasoning="", looked_for=(), found="",
+        missing=(),
+    )  # fmt: skip
+    shown = show_findings(make_context(findings=(Finding(step="a", question="What is free?", synthesis=synthesis),)))
+    _, short, claim = lines_of(shown)
+    assert short.startswith("- What is free? → ")
+    assert not _FORGED.search(short + claim), shown
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=range(len(ATTEMPTS)))
