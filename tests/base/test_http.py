@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from base.http import is_loopback
+from base.http import excerpt, is_loopback
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,7 @@ def test_an_address_of_this_machine_is_not_reached_through_a_proxy(host: str) ->
 @pytest.mark.parametrize("host", ["example.com", "localhost.example.com", "10.0.0.1", "[2001:db8::1]"])
 def test_other_addresses_are_elsewhere(host: str) -> None:
     assert not is_loopback(f"http://{host}/v1")
+
+
+def test_only_a_text_that_is_too_long_is_cut() -> None:
+    assert (excerpt(" no\n such  model ", 13), excerpt("no such model", 12)) == ("no such model", "no such mode…")
