@@ -22,6 +22,7 @@ from multi_agent.errors import (
     PromptTooLong,
 )
 from multi_agent.llm.endpoint import EndpointRequest
+from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.models import build_client, build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
@@ -392,3 +393,9 @@ class TestRejection:
 def test_the_llm_has_the_name_of_its_model() -> None:
     llm: LLM = build_llm(EndpointSettings(model="qwen3:4b"))
     assert llm.model == "qwen3:4b"
+
+
+async def test_ollama_lists_its_models_with_and_without_the_tag_latest() -> None:
+    with ScriptedEndpoint(always("unused"), models=("qwen3:8b", "small")) as server:
+        listed = await OllamaNative(server.settings("ollama")).models()
+    assert list(listed) == ["qwen3:8b", "small:latest", "small"]
