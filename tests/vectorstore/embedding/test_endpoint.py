@@ -219,6 +219,22 @@ class TestLlamaIndex:
         assert raised.value.away
         server.start(0)
 
+    @pytest.mark.parametrize(("status", "away"), [(429, True), (503, True), (401, False)])
+    def test_the_status_of_an_error_says_whether_to_wait(
+        self, monkeypatch: pytest.MonkeyPatch, status: int, away: bool
+    ) -> None:
+        def fail(*_: object) -> None:
+            error = RuntimeError("refused")
+            error.status_code = status  # type: ignore[attr-defined]
+            raise error
+
+        settings = EmbeddingSettings(provider="llama_index", model=self.PATH, arguments={"embed_dim": 12})
+        embedder = make_embedder(settings)
+        monkeypatch.setattr(f"{self.PATH}.get_query_embedding", fail)
+        with pytest.raises(EndpointError) as raised:
+            embedder.embed_query("tea")
+        assert raised.value.away is away
+
     @pytest.mark.parametrize(
         ("path", "message"),
         [
