@@ -156,6 +156,9 @@ def test_a_word_is_respelt_only_if_no_collection_has_it(opener: Opener, embedder
     assert all(not hit.respelt for hit in hits)
     hits = Retriever(parts["names"], embedder).search(["Carolna"], 4)
     assert hits[0].respelt == {"Carolna": ("Carolina",)}
+    parts["typos"] = opener("calls", documents(["Carolina called.", "Nobody answered."], "/docs/c"))
+    hits = Retriever(JoinedCollections(parts), embedder).search(["Carolna"], 4)
+    assert hits[0].respelt == {"Carolna": ("Carolina",)}
 
 
 def test_collections_of_different_models_are_searched_by_words_alone(opener: Opener, embedder: Embedder) -> None:
