@@ -98,7 +98,9 @@ class SupportCheck:
         computations = tuple(item for each in standing for item in each.computations)
         alone = self._rules.judge(Statement(bare, ()))
         found = self._rules.judge(Statement(bare, evidence, computations)) if standing else alone
-        return [found if found.stands or not alone.stands else alone] if bare else []
+        if not bare or (judged and not (standing or alone.stands)):  # it falls with what says it
+            return []
+        return [found if found.stands or not alone.stands else alone]
 
     async def _settle(self, judged: Sequence[Judged]) -> list[Judged]:
         asked = [each for each in judged if _is_asked(each)]

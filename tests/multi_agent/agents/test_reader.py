@@ -287,7 +287,7 @@ async def test_a_sentence_that_was_not_shown_is_dropped(serve: Serve, books: Col
     [rejected] = bench.of_type("evidence_rejected")
     assert (rejected.quote, rejected.reason) == ("[99]", "There is no sentence 99; 6 were shown.")
     synthesis = update.findings[0].synthesis
-    assert synthesis.text == "Kestrel Kompressoren makes it. [unsupported] Nordwind [unsupported]"
+    assert synthesis.text == "Kestrel Kompressoren makes it. [unsupported]"
     assert not synthesis.sufficient, "an answer without any supported claim is none"
     assert ReaderOutput.of(update) == ReaderOutput(answer="", sufficient=False)
 
