@@ -98,9 +98,9 @@ class Run:
         """The passages that name what an unclear question may mean."""
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
-        self._bus = MessageBus(run_id, after=len(resumed.events))
+        self._bus = MessageBus(run_id, self._record, after=len(resumed.events))
         self._sections = Sections(dependencies, request, run_id, spent, research, pausing, self._bus.publish)
-        own = (self._record, self._meter.listen, counter.listen, dependencies.models.pace.listen)
+        own = (self._meter.listen, counter.listen, dependencies.models.pace.listen)
         for listener in (*own, *dependencies.listeners, *listeners):
             self._bus.subscribe(ALL, listener)
         self._bus.subscribe("searched", self._tools.addresses.listen)
@@ -369,9 +369,8 @@ class Run:
         )
         return answer
 
-    async def _record(self, event: Event) -> None:
-        """Store an event. This method is the first subscriber, so that other listeners get only stored events."""
+    def _record(self, event: Event) -> None:
         if isinstance(event.body, RunFinished) and self._answer:
             self._dependencies.trace.finish(self._answer, event)
         else:
-            await self._dependencies.trace.record(event)
+            self._dependencies.trace.record(event)

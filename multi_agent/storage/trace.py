@@ -126,8 +126,8 @@ class Trace(SqlStore):
             if not resumed and not connection.execute(waiting, row).rowcount:
                 connection.execute(RUNS.insert(), row)
 
-    async def record(self, event: Event) -> None:
-        """Store an event. Subscribe this method to the bus of a run."""
+    def record(self, event: Event) -> None:
+        """Store an event."""
         self._execute(_INSERT_EVENT, event_row(event))
 
     def finish(self, answer: Answer, last: Event) -> None:

@@ -25,6 +25,7 @@ from multi_agent.values.events import (
 
 LEVELS: tuple[Level, ...] = ("supervisor", "planner", "worker", "tool")
 """From top to bottom."""
+_BEGIN = RunStarted | RunResumed
 _TOOL = ToolCalled | ToolReturned | ApprovalRequested | ApprovalDecided
 
 
@@ -45,20 +46,21 @@ class Hierarchy:
         self._steps: dict[tuple[str, str], int] = {}
         self._calls: dict[str, int] = {}
 
-    def place(self, number: int, step: str, body: Body) -> tuple[Level, int]:
+    def place(self, step: str, body: Body) -> tuple[Level, int]:
         """Return the level of the event and the number of its parent, 0 for the root."""
-        level, parent = _level(step, body), self._parent(step, body)
-        if isinstance(body, RunStarted | RunResumed):
+        return _level(step, body), 0 if isinstance(body, _BEGIN) else self._parent(step, body)
+
+    def add(self, number: int, step: str, body: Body) -> None:
+        """Add an event with its number, which may be the parent of later ones."""
+        if isinstance(body, _BEGIN):
             self._root = self._plan = number
             self._steps, self._calls = {}, {}  # a resumed run starts again from the beginning
-            return level, 0
-        if isinstance(body, PlanMade | PlanRevised):
+        elif isinstance(body, PlanMade | PlanRevised):
             self._plan = number
         elif isinstance(body, StepStarted):
             self._steps[step, body.agent] = self._steps[step, ""] = number
         elif isinstance(body, ToolCalled):
             self._calls[_call(body)] = number
-        return level, parent
 
     def _parent(self, step: str, body: Body) -> int:
         if not step:
@@ -97,14 +99,16 @@ ALL = "*"
 class MessageBus:
     """Delivers events in order, one subscriber after the other. Errors of subscribers are raised to the publisher.
 
+    ``record`` stores an event before any subscriber gets it. One that it could not store takes no number.
+
     bus = MessageBus("run_1")
     bus.subscribe("plan_made", show_plan)
     await bus.publish(PlanMade(…))
     """
 
-    def __init__(self, run_id: str, *, after: int = 0) -> None:
+    def __init__(self, run_id: str, record: Callable[[Event], object] = lambda _: None, *, after: int = 0) -> None:
         """Number events from ``after`` + 1: the last event of a resumed run."""
-        self.run_id, self._published = run_id, after
+        self.run_id, self._record, self._published = run_id, record, after
         self._hierarchy = Hierarchy()
         self._subscribers: list[tuple[str, Subscriber]] = []
 
@@ -114,12 +118,14 @@ class MessageBus:
 
     async def publish(self, body: Body, *, step: str = "") -> Event:
         """Deliver the body as an event with the next number and the current time."""
-        self._published += 1
-        number = self._published
-        level, parent = self._hierarchy.place(number, step, body)
+        number = self._published + 1
+        level, parent = self._hierarchy.place(step, body)
         event = Event(
             run_id=self.run_id, number=number, at=datetime.now(UTC), step=step, level=level, parent=parent, body=body
         )
+        self._record(event)
+        self._published = number
+        self._hierarchy.add(number, step, body)
         for wanted, subscriber in tuple(self._subscribers):
             if wanted in (ALL, body.type):
                 await subscriber(event)

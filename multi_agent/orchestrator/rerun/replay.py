@@ -84,7 +84,7 @@ class MemoryTrace(Trace):
 
     def start(self, run_id: str, request: Request, collection: str, model: str) -> None: ...
 
-    async def record(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         self.recorded.append(event)
 
     def finish(self, answer: Answer, last: Event) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import threading
@@ -100,7 +99,7 @@ def test_a_run_that_another_process_works_on_is_followed_too(http: httpx.Client,
     first = Event(
         run_id="run_elsewhere", number=1, at="2026-01-01T00:00:00Z", body=RevisionDeclined(reason="to have one")
     )
-    asyncio.run(service_candor.trace.record(first))
+    service_candor.trace.record(first)
     refused = http.post("/v1/runs/run_elsewhere/cancel")
     assert refused.status_code == 409
     assert "belongs to a service or to a command with another data folder" in refused.json()["detail"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -39,7 +38,7 @@ class OtherProcess:
 
     def record(self) -> None:
         """Store the next event."""
-        asyncio.run(self._trace.record(self._event(STEP)))
+        self._trace.record(self._event(STEP))
 
     def finish(self) -> None:
         """Store the answer with the last event."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
@@ -160,7 +159,7 @@ def test_a_run_resumes_after_the_process_is_killed(
         until(lambda: model.hanging == 1)
         stored = candor.trace.events(run_id)
         unpublished = RevisionDeclined(reason="Stored before the process was killed, but not published.")
-        asyncio.run(candor.trace.record(stored[-1].model_copy(update={"number": len(stored) + 1, "body": unpublished})))
+        candor.trace.record(stored[-1].model_copy(update={"number": len(stored) + 1, "body": unpublished}))
         model.answer_last = True
         [killed] = child_processes()
         killed.kill()

@@ -231,7 +231,7 @@ class TestTools:
 
 def test_a_resumed_run_continues_its_trace(trace: Trace) -> None:
     trace.start(RUN, Request(question="?"), "papers", "large")
-    asyncio.run(trace.record(Event(run_id=RUN, number=1, at=BEGIN, body=STARTED)))
+    trace.record(Event(run_id=RUN, number=1, at=BEGIN, body=STARTED))
     killed, second = Process(trace), Process(trace)
     killed.hear(STARTED, ("s1", step()), ("s1", asked("k")), ("s1", called("k")))
     resumed = RunResumed(times=1, answered=1)
