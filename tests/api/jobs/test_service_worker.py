@@ -80,6 +80,7 @@ def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folde
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
+        until(child_processes)  # on a busy machine, the service answers first
         yield client
 
 
