@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from weakref import finalize
 
 import sqlalchemy as sql
 from sqlalchemy.dialects import sqlite
@@ -42,7 +41,6 @@ def open_database(settings: Settings, import_stores: Callable[[], None]) -> sql.
     except BaseException:
         engine.dispose()
         raise
-    finalize(engine, engine.pool.dispose)  # at the exit, too: SQLite then removes its write-ahead log
     return engine
 
 
