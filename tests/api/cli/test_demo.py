@@ -49,6 +49,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+    assert "leaked" not in result.stderr, "nanobind lists objects of DuckDB that outlive the interpreter"
     assert "replayed from a recording" in result.stderr
     return dict(json.loads(result.stdout))
 
