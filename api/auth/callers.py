@@ -95,7 +95,10 @@ class Callers:
         return Caller(key=user.id, user=user.id, name=user.name, rights=self._users.rights(user))
 
     def _of_key(self, key: Key) -> Caller:
-        """Return the holder of a key. A key of a user can do what both may do. One with origins needs an admin."""
+        """Return the holder of a key. A user's key has the rights that both have.
+
+        A key with origins has rights only where its user is an admin.
+        """
         rights = key.rights
         if key.user_id:
             own = self._users.rights(self._users.get(key.user_id))

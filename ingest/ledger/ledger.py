@@ -341,10 +341,10 @@ class Ledger:
     def catalogue(
         self, collection: str, *, unread: bool = False, within: Callable[[str], bool] | None = None
     ) -> Iterator[tuple[sql.Row[Any], Own]]:
-        """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name.
+        """Iterate over the searchable documents of a collection, or with ``unread`` those that are not searchable.
 
-        ``within`` chooses them by their paths, before rows are read in full. Files that were left out are neither.
-        Yields rows, because records of many documents would take seconds.
+        They are sorted by name. ``within`` is an optional condition on their paths, checked before whole rows are read.
+        Files that were left out are neither. Yields rows, because records of many documents would take seconds.
         """
         columns = DOCUMENTS.c
         left_out = (DocumentState.REMOVED, DocumentState.SKIPPED)

@@ -148,7 +148,7 @@ class SupportRules:
         return judged
 
     def _verdict(self, statement: Statement) -> Judged:
-        """Return the verdict of the rules on a statement with the evidence that it names. A draft had it before."""
+        """Return the verdict of the rules on a statement and its evidence. Equal statements are judged once."""
         key = (statement.text, tuple(item.place for item in statement.evidence))
         if key not in self._verdicts or statement.computations:
             self._verdicts[key] = self._read_verdict(statement)
@@ -238,10 +238,10 @@ class SupportRules:
         return self._widespread[term]
 
     def _find_evidence(self, statement: Statement) -> Judged:
-        """Judge a statement without evidence. Add a quote that supports it or, if none does, one on the question.
+        """Judge a statement without evidence, with a quote that contains all its terms.
 
-        A small model finds the answer and then cites no sentence, or another one. The second kind of quote leaves the
-        statement open.
+        A small model finds the answer and then cites no sentence, or a wrong one. Without a quote that supports the
+        statement, one that contains all words of the question leaves it open. Otherwise it is rejected.
         """
         terms = [term for term in find_terms(statement.text, min_word=1) if term not in self._asked]
         quotes = [copied] if (copied := self._copied(statement.text)) else [(item,) for item in self._having(terms)]
@@ -252,9 +252,9 @@ class SupportRules:
         return found[0]._replace(repair=f"a claim named no sentence; added {_show(found[0].statement.evidence)}")
 
     def _is_on_question(self, judged: Judged) -> bool:
-        """Return whether the quotes of an open claim contain most words of the question.
+        """Return whether the quotes of an open claim contain all words of the question.
 
-        Its names and figures may stand in the rest of the passage.
+        The question's names and figures may also be elsewhere in the passage.
         """
         if not judged.stands:
             return False

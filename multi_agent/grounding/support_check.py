@@ -84,7 +84,7 @@ class SupportCheck:
     def _unsaid(self, bare: str, judged: Sequence[Judged]) -> list[Judged]:
         """Return the bare answer with its verdict, if the statements that stand say none of it, or not its figures.
 
-        A figure may count what the statements list. Evidence other than theirs may state it, too.
+        A figure may count what the statements list. The bare answer may rest on other evidence than theirs.
         """
         standing = [each.statement for each in judged if each.stands]
         said = TermIndex("\n".join((self._question, *(each.text for each in standing))))

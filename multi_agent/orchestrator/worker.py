@@ -131,7 +131,7 @@ class Worker:
             step = kit.task.step
             try:
                 return result(status="COMPLETED", result_data=await _limited(self._run_agent(kit), kit.timeout))
-            # Agents may be third-party code and raise any exception, which must fail only this task.
+            # An agent may be third-party code. An exception of any type fails only its task.
             except Exception as error:  # noqa: BLE001
                 if isinstance(error, _TRANSIENT) and not isinstance(error, LLMUnreachable) and attempt < retries:
                     for release in kit.releases:

@@ -51,7 +51,7 @@ class Hierarchy:
         return _level(step, body), 0 if isinstance(body, _BEGIN) else self._parent(step, body)
 
     def add(self, number: int, step: str, body: Body) -> None:
-        """Add an event with its number, which may be the parent of later ones."""
+        """Remember the number of an event. Later events may have it as their parent."""
         if isinstance(body, _BEGIN):
             self._root = self._plan = number
             self._steps, self._calls = {}, {}  # a resumed run starts again from the beginning
@@ -99,7 +99,7 @@ ALL = "*"
 class MessageBus:
     """Delivers events in order, one subscriber after the other. Errors of subscribers are raised to the publisher.
 
-    ``record`` stores an event before any subscriber gets it. One that it could not store takes no number.
+    ``record`` stores each event before the subscribers get it. If it raises an error, the event gets no number.
 
     bus = MessageBus("run_1")
     bus.subscribe("plan_made", show_plan)

@@ -67,8 +67,9 @@ class EvaluationGate:
         return found
 
     def compare_with_baseline(self, result: EvaluationResult) -> tuple[str, bool]:
-        """Return how an evaluation is worse than the baseline (empty if it is not), and whether that is significant.
+        """Compare an evaluation with the baseline.
 
+        Returns a message, which is empty if it is not worse, and whether the difference is significant.
         Raises UsageError if the figure is missing, EvaluationError.
         """
         if self._baseline is None:

@@ -52,7 +52,7 @@ class RunSources:
         self._texts: dict[str, DocumentText | None] = {}
 
     def quote(self, number: int) -> Quote:
-        """Return an item of evidence. Raises EvidenceNotFound."""
+        """Return the quote with this number. Raises EvidenceNotFound."""
         found = {quote.number: quote for quote in self.quotes}
         if number not in found:
             numbers = ", ".join(map(str, found)) or "none"
@@ -69,13 +69,13 @@ class RunSources:
 
     @cached_property
     def _returned(self) -> dict[str, str]:
-        """The texts that tools returned, by source id."""
+        """Texts returned by tools, by source id."""
         entries = self._calls.entries(self.run.run_id)
         return _joined(chunk for entry in entries if entry.result for chunk in entry.result.passages)
 
     @cached_property
     def _given(self) -> dict[str, str]:
-        """The texts that the caller gave with the question, by source id."""
+        """Texts that the caller sent with the question, by source id."""
         started = self._trace.started(self.run.run_id)
         return _joined(given_passages(started.request.rag_results) if started else ())
 

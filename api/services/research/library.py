@@ -17,7 +17,7 @@ from vectorstore.store import EVERYTHING
 from vectorstore.text.languages import LANGUAGE
 
 Catalogue = Callable[..., Sequence[CatalogueEntry]]
-"""Returns the documents of a collection; with ``within``, those whose paths meet this condition."""
+"""Returns the documents of a collection. ``within`` is an optional condition on their paths."""
 _LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so a DATE could be mistaken for the period
 
 
@@ -95,9 +95,9 @@ class CollectionLibrary:
 def list_catalogue(
     ledger: Ledger, collection: str, *, unread: bool = False, within: Callable[[str], bool] | None = None
 ) -> list[CatalogueEntry]:
-    """Return the searchable documents of a collection, or those that are not searchable, at paths that are ``within``.
+    """Return the searchable documents of a collection, or with ``unread`` those that are not searchable.
 
-    A failed new version does not hide the indexed one.
+    ``within`` is an optional condition on their paths. A failed new version does not hide the indexed one.
     """
     return [_entry(*each) for each in ledger.catalogue(collection, unread=unread, within=within)]
 
