@@ -53,9 +53,13 @@ class RunView {
     this.approvals = new Approvals(this.live);
     this.replayer = replayer(runId, (step) => `${this.base}/steps/${encodeURIComponent(step)}`);
     container.append(this.thread.before, this.head, this.errorBox, this.approvals.element, this.body);
+    this.above = new ResizeObserver(() => this.showChosen());
+    for (const element of [this.head, this.answer, this.thread.after]) this.above.observe(element);
+    for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, () => this.above.disconnect(), {once: true, passive: true});
   }
 
   close() {
+    this.above.disconnect();
     this.live.close();
     this.list.close();
     this.approvals.close();
@@ -163,14 +167,16 @@ class RunView {
     this.scrollTo(step);
   }
 
-  /** Scroll to the step in its plan, but only once, so as not to fight the user. */
+  /** Scroll to the step in its plan: once, and again while parts above it load, until the user acts. */
   scrollTo(step) {
     if (!step || this.scrolledTo === step.key) return;
     this.scrolledTo = step.key;
-    for (const node of this.plans.querySelectorAll("[data-key]")) {
-      node.classList.toggle("chosen", node.dataset.key === `node ${step.key}`);
-      if (node.matches(".chosen")) node.scrollIntoView({block: "nearest", inline: "center"});
-    }
+    for (const node of this.plans.querySelectorAll("[data-key]")) node.classList.toggle("chosen", node.dataset.key === `node ${step.key}`);
+    this.showChosen();
+  }
+
+  showChosen() {
+    this.plans.querySelector(".chosen")?.scrollIntoView({block: "nearest", inline: "center"});
   }
 
   /** Remove the step from the URL when its panel is closed or replaced. */
