@@ -149,8 +149,9 @@ class SupportRules:
 
     def _verdict(self, statement: Statement) -> Judged:
         """Return the verdict of the rules on a statement and its evidence. Equal statements are judged once."""
-        key = (statement.text, tuple(item.place for item in statement.evidence))
-        if key not in self._verdicts or statement.computations:
+        computed = tuple((each.purpose, each.source, each.sql, each.rows) for each in statement.computations)
+        key = (statement.text, tuple(item.place for item in statement.evidence), computed)
+        if key not in self._verdicts:
             self._verdicts[key] = self._read_verdict(statement)
         return self._verdicts[key]._replace(statement=statement)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 from itertools import groupby, pairwise
@@ -33,7 +33,7 @@ _MONTH = Decimal("0.1")  # "three months" for 12 weeks
 
 
 class _Told(NamedTuple):
-    units: set[str]
+    units: frozenset[str]
     scales: set[Decimal]
 
 
@@ -89,8 +89,10 @@ class Matcher:
 
         A bare cell may be an amount, a ratio or a price per share, so such a claim is left open.
         """
+        if not (quote.in_row and claim.values and quote.values):
+            return False
         quote = self._headed(claim, quote)
-        if not quote.in_row or quote.unit not in ("", claim.unit) or not (claim.values and quote.values):
+        if quote.unit not in ("", claim.unit):
             return False
         units = _alike(claim.unit, self._told_around.units)
         ratios = {abs(mine / yours) for mine in claim.values for yours in quote.values if yours}
@@ -99,7 +101,9 @@ class Matcher:
 
     def _headed(self, claim: Token, quote: Token) -> Token:
         """Return a cell without a unit with that of its column header, if the claim has a unit of the same kind."""
-        units = self._told_of(quote).units if claim.unit and not quote.unit else set[str]()
+        if not claim.unit or quote.unit:
+            return quote
+        units = self._told_of(quote).units
         alike = _alike(claim.unit, units) if quote.in_row else units & {claim.unit}
         unit = claim.unit if claim.unit in units else min(alike, default="")
         return quote._replace(unit=unit) if unit else quote
@@ -231,19 +235,22 @@ def _scales_of(tokens: Sequence[Token]) -> set[Decimal]:
     return {quantities().scales[word] for word in alone if word in quantities().scales}
 
 
-def _alike(unit: str, units: Iterable[str]) -> set[str]:
+@lru_cache(maxsize=4096)  # each figure of a claim is compared with each cell of its quotes
+def _alike(unit: str, units: frozenset[str]) -> frozenset[str]:
     """Return the units of the same kind as this one: currencies for a currency, otherwise units that convert to it."""
     money = set(quantities().currencies.values())
-    return {each for each in units if each == unit or {each, unit} <= money or (unit and _convertible(each, unit))}
+    return frozenset(
+        each for each in units if each == unit or {each, unit} <= money or (unit and _convertible(each, unit))
+    )
 
 
-def _units_of(tokens: Sequence[Token]) -> set[str]:
+def _units_of(tokens: Sequence[Token]) -> frozenset[str]:
     units, words = {token.unit for token in tokens}, [word for token in tokens for word in token.written.split()]
     while words:
         unit, length = quantities().unit(words[:LONGEST_UNIT])
         units.add(unit)
         words = words[max(1, length) :]
-    return units - {""}
+    return frozenset(units - {""})
 
 
 def _same_kind(one: Token, other: Token) -> bool:
