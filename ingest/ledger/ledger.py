@@ -345,12 +345,17 @@ class Ledger:
 
         They are sorted by name. ``within`` is an optional condition on their paths, checked before whole rows are read.
         Files that were left out are neither. Yields rows, because records of many documents would take seconds.
+        ``metadata``, ``facts`` and ``warnings`` are JSON texts, because many documents have the same.
         """
         columns = DOCUMENTS.c
         left_out = (DocumentState.REMOVED, DocumentState.SKIPPED)
         kind = (columns.chunks == 0, columns.state.not_in(left_out)) if unread else (columns.chunks > 0,)
         wanted = columns.collection == collection, *kind
-        query = sql.select(*(columns[name] for name in _LISTED)).where(*wanted).order_by(columns.name, columns.id)
+        listed = [
+            sql.cast(columns[name], sql.Text).label(name) if isinstance(columns[name].type, sql.JSON) else columns[name]
+            for name in _LISTED
+        ]
+        query = sql.select(*listed).where(*wanted).order_by(columns.name, columns.id)
 
         def read() -> tuple[Sequence[sql.Row[Any]], Mapping[str, Own]]:
             with database(), self._engine.connect() as connection:

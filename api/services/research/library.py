@@ -1,16 +1,19 @@
 """The research panel's view of a collection, with passages from the store and documents from the ledger."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import date
+from functools import cache
+from typing import Any, NamedTuple
 
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import OF_FILES, document_date, file_days, file_type, stated_dates
-from ingest.ledger.rows import Own
+from ingest.ledger.rows import NOTHING, Own
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
-from vectorstore.models import Chunk, ChunkFilter, Hit
+from vectorstore.models import Chunk, ChunkFilter, FieldValue, Hit
 from vectorstore.reranking import Reranker
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
@@ -99,33 +102,58 @@ def list_catalogue(
 
     ``within`` is an optional condition on their paths. A failed new version does not hide the indexed one.
     """
-    return [_entry(*each) for each in ledger.catalogue(collection, unread=unread, within=within)]
+    read = cache(_read_facts)
+    rows = ledger.catalogue(collection, unread=unread, within=within)
+    return [
+        _entry(row, own, _read_facts(row.metadata, row.facts, own) if own.fields else read(row.metadata, row.facts))
+        for row, own in rows
+    ]
 
 
-def _entry(row: Sequence[Any], own: Own) -> CatalogueEntry:
-    key, name, path, title, chunks, pages, version, modified, mime_type, metadata, found, warnings, state, reason = row
-    facts = {fact: each["value"] for fact, each in found.items()}
+class _Facts(NamedTuple):
+    """What is known of a document besides its row. Many documents share it."""
+
+    listed: tuple[str, ...]
+    known: Mapping[str, FieldValue]
+    language: str
+    stated: date | None
+    file_days: Sequence[str]
+
+
+def _read_facts(metadata_json: str, facts_json: str, own: Own = NOTHING) -> _Facts:
+    metadata = json.loads(metadata_json)
+    facts = {name: each["value"] for name, each in json.loads(facts_json).items()}
     known = {**metadata, **facts, **own.fields}
-    stated = document_date(stated_dates(own.fields, facts), 0.0) if facts or own.fields else None
-    changed = document_date(file_days(known), modified)
+    return _Facts(
+        listed=tuple(facts[fact] for fact in _LISTED if fact in facts),
+        known=known,
+        language=metadata.get(LANGUAGE, ""),
+        stated=document_date(stated_dates(own.fields, facts), 0.0) if facts or own.fields else None,
+        file_days=file_days(known),
+    )
+
+
+def _entry(row: Sequence[Any], own: Own, known: _Facts) -> CatalogueEntry:
+    key, name, path, title, chunks, pages, version, modified, mime_type, _, _, warnings, state, reason = row
+    changed = document_date(known.file_days, modified)
     return CatalogueEntry(
         name=name,
         id=key,
         title=str(own.fields.get("title", title)),
         chunks=chunks,
         pages=pages,
-        facts=tuple(facts[fact] for fact in _LISTED if fact in facts),
-        language=metadata.get(LANGUAGE, ""),
+        facts=known.listed,
+        language=known.language,
         path=path,
         type=file_type(name, mime_type),
-        dated=stated or changed,
-        stated=stated,
+        dated=known.stated or changed,
+        stated=known.stated,
         changed=changed,
         state=state,
         reason=reason,
         tags=own.tags,
-        metadata=known,
+        metadata=known.known,
         own=tuple(field for field in own.fields if field not in OF_FILES),
         version=version[:16],
-        warnings=tuple(warnings),
+        warnings=tuple(json.loads(warnings)) if warnings != "[]" else (),
     )
