@@ -27,6 +27,7 @@ from api.cli import commands
 from api.cli.common import INTERRUPTED, Home, command_group, print_json, print_message, print_text
 from api.errors import FileNotThere, HomeError, KeyNotFound, NotOurs, UsageError, command_message
 from base.installation import own_version
+from ingest.ledger.interrupts import is_interrupted
 
 
 def _print_version(wanted: bool) -> None:
@@ -139,7 +140,7 @@ def main() -> None:
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except SystemExit as error:
-        raise SystemExit(INTERRUPTED if error.code and _is_interrupted(error) else error.code) from None
+        raise SystemExit(INTERRUPTED if error.code and is_interrupted(error) else error.code) from None
     except UsageError as error:
         _fail(command_message(error), type(error).__name__, as_json, 2)
     except BrokenPipeError:
@@ -158,11 +159,6 @@ def main() -> None:
         if not isinstance(error, _expected()):
             raise
         _fail(command_message(error), type(error).__name__, as_json, 1)
-
-
-def _is_interrupted(error: BaseException | None) -> bool:
-    """Return whether Ctrl-C is the cause, which click makes an Abort while it asks for a confirmation."""
-    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupted(error.__context__))
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

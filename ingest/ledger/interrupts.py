@@ -40,3 +40,12 @@ class _Interrupts:
 
 
 INTERRUPTS = _Interrupts()
+
+
+def is_interrupted(error: BaseException | None) -> bool:
+    """Return whether Ctrl-C is the cause of the error.
+
+    click makes it an Abort while it asks for a confirmation. In the middle of a wait for a lock, Python makes it
+    "RuntimeError: release unlocked lock".
+    """
+    return error is not None and (isinstance(error, KeyboardInterrupt) or is_interrupted(error.__context__))

@@ -15,6 +15,7 @@ from pathlib import Path
 from ingest.chunking.chunker import Chunker
 from ingest.containers.unpack import ContainerLimits, expand
 from ingest.errors import FileError, IngestCancelled
+from ingest.ledger.interrupts import is_interrupted
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import STARTED, DocumentState, DocumentSummary, FieldSource, Stage, Touched
 from ingest.ledger.versions import delete_hidden_chunks, remove_documents
@@ -94,9 +95,11 @@ class IngestPipeline:
             run.read_all()
         except IngestCancelled:
             tally.was_cancelled = True
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, RuntimeError) as error:
+            if not is_interrupted(error):
+                raise
             self.ledger.requeue_unfinished(plan.collection)
-            raise
+            raise KeyboardInterrupt from error
         if tally.was_cancelled:  # the next ingest reuses the vectors of unfinished files
             self.ledger.requeue_unfinished(plan.collection)
         else:

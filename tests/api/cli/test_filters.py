@@ -306,7 +306,7 @@ def test_a_search_of_a_folder_reads_only_its_documents(
     run("ingest", tmp_path / "notes")
     read: list[str] = []
     entry = library._entry
-    monkeypatch.setattr(library, "_entry", lambda row, own: read.append(row.name) or entry(row, own))
+    monkeypatch.setattr(library, "_entry", lambda row, *others: read.append(row.name) or entry(row, *others))
     assert names(run("search", "soup", "--folder", "new", "--json").json) == {"new/soup.txt"}
     assert read == ["new/soup.txt"]
     assert "Values in the collection: new, old" in run("search", "soup", "--folder", "none").err

@@ -199,3 +199,29 @@ def test_an_error_of_the_embedding_model_stops_the_ingest(workplace: Workplace, 
     with pytest.raises(ZeroDivisionError):
         workplace.ingest()
     assert workplace.states() == {"pumps.md": "embedding"}
+
+
+def test_ctrl_c_in_a_wait_for_a_lock_ends_the_ingest(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("release unlocked lock")  # as `with condition` does where Ctrl-C ends its wait
+
+    workplace.write("a.md", PUMPS)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(workplace.embedder), "embed_passages", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            workplace.ingest()
+    assert workplace.states() == {"a.md": "discovered"}
+    assert workplace.ingest().indexed == 1
+
+
+def test_a_defect_is_no_ctrl_c(workplace: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    workplace.write("a.md", PUMPS)
+    monkeypatch.setattr(type(workplace.embedder), "embed_passages", break_down)
+    with pytest.raises(RuntimeError, match="a defect"):
+        workplace.ingest()
