@@ -95,7 +95,7 @@ class Callers:
         return Caller(key=user.id, user=user.id, name=user.name, rights=self._users.rights(user))
 
     def _of_key(self, key: Key) -> Caller:
-        """Return the holder of a key. A user's key has the rights that both have.
+        """Return the holder of a key. A user's key has only the rights that the user has, too.
 
         A key with origins has rights only where its user is an admin.
         """

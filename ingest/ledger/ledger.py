@@ -341,11 +341,11 @@ class Ledger:
     def catalogue(
         self, collection: str, *, unread: bool = False, within: Callable[[str], bool] | None = None
     ) -> Iterator[tuple[sql.Row[Any], Own]]:
-        """Iterate over the searchable documents of a collection, or with ``unread`` those that are not searchable.
+        """Iterate over the searchable documents of a collection. With ``unread``, iterate over the others.
 
-        They are sorted by name. ``within`` is an optional condition on their paths, checked before whole rows are read.
-        Files that were left out are neither. Yields rows, because records of many documents would take seconds.
-        ``metadata``, ``facts`` and ``warnings`` are JSON texts, because many documents have the same.
+        They are sorted by name. Files that were left out are in neither list. ``within`` is an optional condition on
+        their paths. It is checked before whole rows are read. Yields rows, because records of many documents would take
+        seconds. ``metadata``, ``facts`` and ``warnings`` are JSON texts, because many documents have the same.
         """
         columns = DOCUMENTS.c
         left_out = (DocumentState.REMOVED, DocumentState.SKIPPED)

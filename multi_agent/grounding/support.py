@@ -149,7 +149,10 @@ class SupportRules:
 
     def _verdict(self, statement: Statement) -> Judged:
         """Return the verdict of the rules on a statement and its evidence. Equal statements are judged once."""
-        computed = tuple((each.purpose, each.source, each.sql, each.rows) for each in statement.computations)
+        computed = tuple(
+            (each.purpose, each.source, each.columns, each.rows, tuple(item.place for item in each.evidence))
+            for each in statement.computations
+        )
         key = (statement.text, tuple(item.place for item in statement.evidence), computed)
         if key not in self._verdicts:
             self._verdicts[key] = self._read_verdict(statement)
@@ -239,7 +242,7 @@ class SupportRules:
         return self._widespread[term]
 
     def _find_evidence(self, statement: Statement) -> Judged:
-        """Judge a statement without evidence, with a quote that contains all its terms.
+        """Judge a statement that cites no evidence by a quote that contains all its terms.
 
         A small model finds the answer and then cites no sentence, or a wrong one. Without a quote that supports the
         statement, one that contains all words of the question leaves it open. Otherwise it is rejected.

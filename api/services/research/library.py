@@ -98,7 +98,7 @@ class CollectionLibrary:
 def list_catalogue(
     ledger: Ledger, collection: str, *, unread: bool = False, within: Callable[[str], bool] | None = None
 ) -> list[CatalogueEntry]:
-    """Return the searchable documents of a collection, or with ``unread`` those that are not searchable.
+    """Return the searchable documents of a collection. With ``unread``, return those that are not searchable.
 
     ``within`` is an optional condition on their paths. A failed new version does not hide the indexed one.
     """
@@ -111,10 +111,10 @@ def list_catalogue(
 
 
 class _Facts(NamedTuple):
-    """What is known of a document besides its row. Many documents share it."""
+    """The facts and metadata of a document. Many documents have the same."""
 
     listed: tuple[str, ...]
-    known: Mapping[str, FieldValue]
+    metadata: Mapping[str, FieldValue]
     language: str
     stated: date | None
     file_days: Sequence[str]
@@ -126,33 +126,33 @@ def _read_facts(metadata_json: str, facts_json: str, own: Own = NOTHING) -> _Fac
     known = {**metadata, **facts, **own.fields}
     return _Facts(
         listed=tuple(facts[fact] for fact in _LISTED if fact in facts),
-        known=known,
+        metadata=known,
         language=metadata.get(LANGUAGE, ""),
         stated=document_date(stated_dates(own.fields, facts), 0.0) if facts or own.fields else None,
         file_days=file_days(known),
     )
 
 
-def _entry(row: Sequence[Any], own: Own, known: _Facts) -> CatalogueEntry:
+def _entry(row: Sequence[Any], own: Own, facts: _Facts) -> CatalogueEntry:
     key, name, path, title, chunks, pages, version, modified, mime_type, _, _, warnings, state, reason = row
-    changed = document_date(known.file_days, modified)
+    changed = document_date(facts.file_days, modified)
     return CatalogueEntry(
         name=name,
         id=key,
         title=str(own.fields.get("title", title)),
         chunks=chunks,
         pages=pages,
-        facts=known.listed,
-        language=known.language,
+        facts=facts.listed,
+        language=facts.language,
         path=path,
         type=file_type(name, mime_type),
-        dated=known.stated or changed,
-        stated=known.stated,
+        dated=facts.stated or changed,
+        stated=facts.stated,
         changed=changed,
         state=state,
         reason=reason,
         tags=own.tags,
-        metadata=known.known,
+        metadata=facts.metadata,
         own=tuple(field for field in own.fields if field not in OF_FILES),
         version=version[:16],
         warnings=tuple(json.loads(warnings)) if warnings != "[]" else (),

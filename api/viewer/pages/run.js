@@ -55,11 +55,14 @@ class RunView {
     container.append(this.thread.before, this.head, this.errorBox, this.approvals.element, this.body);
     this.above = new ResizeObserver(() => this.showChosen());
     for (const element of [this.head, this.answer, this.thread.after]) this.above.observe(element);
-    for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, () => this.above.disconnect(), {once: true, passive: true});
+    this.listeners = new AbortController();
+    const options = {passive: true, signal: this.listeners.signal};
+    for (const act of ["wheel", "touchstart", "pointerdown", "keydown"]) addEventListener(act, () => this.above.disconnect(), options);
   }
 
   close() {
     this.above.disconnect();
+    this.listeners.abort();
     this.live.close();
     this.list.close();
     this.approvals.close();

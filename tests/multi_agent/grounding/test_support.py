@@ -12,7 +12,7 @@ from multi_agent.prompts.show_passages import number_units
 from multi_agent.values.context import Computation, Evidence
 from multi_agent.values.sources import tool_passage
 from support.chunks import make_chunk
-from vectorstore.models import ChunkKind, TableHeader
+from vectorstore.models import ChunkKind, TableHeader, ToolOutput
 
 REPORT = make_chunk(
     "In the third quarter of 2024 the Group delivered 9,412 heat pumps. Revenue came to €61.4 million. "
@@ -271,6 +271,17 @@ def test_a_computation_supports_its_figures() -> None:
     computed = Computation(purpose="sum", sql="SELECT", columns=("n",), rows=((1130,),), evidence=evidence)
     rules = SupportRules("How many in all?", SHOWN, [REPORT, TABLE])
     assert rules.judge(Statement("1,130 in all", (), (computed,))).supported
+
+
+def test_equal_claims_of_different_computations_are_judged_apart() -> None:
+    rules, text = SupportRules("How many sheep are there?", (), ()), "There are 1,130 sheep."
+    counted = make_chunk("1,130 sheep", origin=ToolOutput(tool="count", arguments={"of": ["sheep"]}))
+    evidence = cite([1], number_units([counted])).evidence
+    computed = Computation(purpose="sheep", sql="SELECT", columns=("n",), rows=((1130,),), evidence=evidence)
+    others = computed.model_copy(update={"rows": ((980,),)})
+    verdicts = [rules.judge(Statement(text, (), (each,))).supported for each in (computed, others, computed)]
+    assert verdicts[0] is verdicts[2] is True
+    assert verdicts[1] is not True
 
 
 def test_scripts_without_spaces_are_compared_by_characters() -> None:
