@@ -42,6 +42,7 @@ class BundledEmbedder:
             self._left_to_numpy -= len(texts)
             if self._left_to_numpy < 0 and self._passages is None:
                 self._passages = SentenceTransformerEmbedder(self._settings)
+                self._model.unload()  # an ingest embeds no queries
             chosen = self._passages
         if chosen is not None:
             return chosen.embed_passages(texts)

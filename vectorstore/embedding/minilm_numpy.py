@@ -43,6 +43,10 @@ class MiniLM:
         self._tokenizer.no_truncation()
         self._load_lock = threading.Lock()  # since Python 3.12, threads may compute a cached property at the same time
 
+    def unload(self) -> None:
+        """Free the weights (90 MB). The next text loads them again."""
+        self.__dict__.pop("_weights", None)
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens."""
         return [len(encoded) for encoded in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]

@@ -193,8 +193,10 @@ def _model(stemmer: str | None) -> qdrant.Bm25:
 
 def _prepared(text: str) -> str:
     """Return the text with composed and narrow characters, and with the marks of notes apart: ``500 [1]``."""
-    text = _HALF_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
-    return _NOTE_MARK.sub(r" \g<0>", unicodedata.normalize("NFC", text).translate(_NARROW))
+    if not text.isascii():
+        text = _HALF_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+        text = unicodedata.normalize("NFC", text).translate(_NARROW)
+    return _NOTE_MARK.sub(r" \g<0>", text)
 
 
 def is_unspaced(text: str) -> bool:

@@ -25,9 +25,13 @@ _NUMERIC = (
 )
 _PIVOT = 50
 """Years of two digits belong to the last century from this one on."""
+_LIKELY = re.compile(r"[12]\d\d\d|\d\.\d\d\.\d")
+"""What all dates have: a year, or the digits of 12.03.21. Most passages with digits have neither."""
 _SLASHED = _NUMERIC[-2:]
 _NAMED_YEAR = re.compile(r"[^\W\d]\.?,?\s(?:[0-3]?\d(?:st|nd|rd|th)?,?\s|de\s)?(?:1[5-9]|20|21)\d\d(?!\d)")
-"""What a date with the name of a month has in common: a letter near a year. Only then the names are loaded."""
+"""The end of a date with the name of a month: a letter near a year. Only then the names are loaded."""
+_BEFORE_YEAR = 40
+"""Characters in which a day and the name of a month end before such an end: more than the longest names have."""
 
 
 def dates(text: str, language: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
@@ -35,16 +39,19 @@ def dates(text: str, language: str) -> Iterator[tuple[int, int, tuple[str, ...]]
 
     Skips dates with slashes whose day and month could be exchanged.
     """
+    if not _LIKELY.search(text):
+        return
     for pattern in _NUMERIC:
         for found in pattern.finditer(text):
             day, month = int(found["day"]), int(found["month"])
             if pattern not in _SLASHED or day > 12 or day == month:
                 yield from _dated(found, month)
-    if _NAMED_YEAR.search(text):
+    for end in _NAMED_YEAR.finditer(text):
         patterns, months = _named(language)
         for pattern in patterns:
-            for found in pattern.finditer(text):
-                yield from _dated(found, months[found["name"].casefold()])
+            for found in pattern.finditer(text, max(0, end.start() - _BEFORE_YEAR), end.end()):
+                if found.end() == end.end():
+                    yield from _dated(found, months[found["name"].casefold()])
 
 
 def _dated(found: re.Match[str], month: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:

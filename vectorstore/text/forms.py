@@ -40,8 +40,7 @@ _NAMES = {
 }  # fmt: skip
 """Names of signs that belong to a word, wherever they stand."""
 _BETWEEN_DIGITS = {".": "d", ",": "k", "/": "s", "-": "m", ":": "c", "_": "u"}
-_TOKEN = re.compile(r"\S*[^\sa-zA-Z]\S*|\S*[a-z]{2}[A-Z]\S*")
-"""A run without blanks that may have further forms: it has a sign, a digit, another letter, or a capital inside."""
+_INNER_CAPITAL = re.compile("[a-z]{2}[A-Z]")
 BROKEN = re.compile(r"(?<=\w)[-\u2010\u00ad]\n(?=\w)")
 """A hyphen at a line end: that of the word, as in long-term, or one that only the line needs."""
 _EDGES = re.compile(r"^[^\w.#§€$£¥°@&+/]+|[^\w+#°%‰€$£¥]+$")
@@ -95,8 +94,13 @@ class Span(NamedTuple):
 def forms(text: str, language: str) -> list[str]:
     """Return the further forms of all words of a text."""
     found = [span.forms for span in compounds(text, language)]
-    found += [token_forms(token, language) for token in _TOKEN.findall(BROKEN.sub("-", text))]
+    found += [token_forms(token, language) for token in BROKEN.sub("-", text).split() if not _is_plain(token)]
     return [form for each in found for form in (*each.whole, *each.parts)] + _with_letters(text) + _names(text)
+
+
+def _is_plain(token: str) -> bool:
+    """Return whether a run without blanks has only ASCII letters, and no capital inside: it has no further forms."""
+    return token.isascii() and token.isalpha() and (token.islower() or not _INNER_CAPITAL.search(token))
 
 
 def _names(text: str) -> list[str]:

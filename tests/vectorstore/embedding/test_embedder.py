@@ -100,6 +100,18 @@ def test_freed_memory_is_returned_to_the_system(exact: SentenceTransformerEmbedd
     assert released > 50_000_000
 
 
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Only glibc keeps freed memory.")
+def test_a_process_keeps_the_weights_of_one_library() -> None:
+    """NumPy's take 90 MB. A query loads them again."""
+    embedder, process = BundledEmbedder(EmbeddingSettings(precision="float32")), psutil.Process()
+    query, _ = embedder.embed_query(TEXTS[0])
+    embedder.embed_passages(["heat"] * 200)
+    before = process.memory_info().rss
+    again, _ = embedder.embed_query(TEXTS[0])
+    np.testing.assert_array_equal(again, query)
+    assert process.memory_info().rss - before > 60_000_000
+
+
 def test_half_of_the_cores_embed_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     embedder = BundledEmbedder(EmbeddingSettings())
