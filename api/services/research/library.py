@@ -117,7 +117,7 @@ class _Facts(NamedTuple):
     metadata: Mapping[str, FieldValue]
     language: str
     stated: date | None
-    file_days: Sequence[str]
+    saved: date | None
 
 
 def _read_facts(metadata_json: str, facts_json: str, own: Own = NOTHING) -> _Facts:
@@ -129,13 +129,13 @@ def _read_facts(metadata_json: str, facts_json: str, own: Own = NOTHING) -> _Fac
         metadata=known,
         language=metadata.get(LANGUAGE, ""),
         stated=document_date(stated_dates(own.fields, facts), 0.0) if facts or own.fields else None,
-        file_days=file_days(known),
+        saved=document_date(file_days(known), 0.0),
     )
 
 
 def _entry(row: Sequence[Any], own: Own, facts: _Facts) -> CatalogueEntry:
     key, name, path, title, chunks, pages, version, modified, mime_type, _, _, warnings, state, reason = row
-    changed = document_date(facts.file_days, modified)
+    changed = facts.saved or document_date((), modified)
     return CatalogueEntry(
         name=name,
         id=key,
