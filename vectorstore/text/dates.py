@@ -25,8 +25,8 @@ _NUMERIC = (
 )
 _PIVOT = 50
 """Years of two digits belong to the last century from this one on."""
-_LIKELY = re.compile(r"[12]\d\d\d|\d\.\d\d\.\d")
-"""What all dates have: a year, or the digits of 12.03.21. Most passages with digits have neither."""
+_SEPARATED = re.compile(r"\d[-/.年]\s?\d?\d[-/.月]\s?\d")
+"""What all dates in digits have. Most passages with a year do not have it."""
 _SLASHED = _NUMERIC[-2:]
 _NAMED_YEAR = re.compile(r"[^\W\d]\.?,?\s(?:[0-3]?\d(?:st|nd|rd|th)?,?\s|de\s)?(?:1[5-9]|20|21)\d\d(?!\d)")
 """The end of a date with the name of a month: a letter near a year. Only then the names are loaded."""
@@ -39,9 +39,7 @@ def dates(text: str, language: str) -> Iterator[tuple[int, int, tuple[str, ...]]
 
     Skips dates with slashes whose day and month could be exchanged.
     """
-    if not _LIKELY.search(text):
-        return
-    for pattern in _NUMERIC:
+    for pattern in _NUMERIC if _SEPARATED.search(text) else ():
         for found in pattern.finditer(text):
             day, month = int(found["day"]), int(found["month"])
             if pattern not in _SLASHED or day > 12 or day == month:
