@@ -21,6 +21,7 @@ from api.bootstrap import Candor
 from api.settings import Settings
 from api.storage import upgrade
 from multi_agent.llm.settings import EndpointSettings
+from support.forking import fork_children
 from support.postgres import PostgresServer, find_binaries, restartable_server
 from support.replies import Protocol, Responder
 from support.schema import copy_schema
@@ -54,6 +55,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 upgrade._run_migrations = copy_schema
+fork_children()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

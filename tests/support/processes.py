@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import psutil
 
+from support.forking import templates
+
 
 def live_children(module: str, of: int | None = None) -> list[psutil.Process]:
     """Return the live children of a process (default: this one) that run a Python module.
 
-    Leave out children that exit during the search.
+    Leave out children that exit during the search, and the processes that fork, which have the same command line.
     """
 
     def runs(child: psutil.Process) -> bool:
@@ -17,4 +19,5 @@ def live_children(module: str, of: int | None = None) -> list[psutil.Process]:
         except psutil.NoSuchProcess:
             return False
 
-    return [child for child in psutil.Process(of).children() if runs(child)]
+    forking = {template.process.pid for template in templates.values()}
+    return [child for child in psutil.Process(of).children() if child.pid not in forking and runs(child)]
