@@ -21,12 +21,11 @@ from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """The system's Chromium; nothing is downloaded.
 
-    Playwright keeps an event loop running in this thread, so it ends with the tests of this folder: others need their
-    own.
+    Playwright keeps an event loop running in this thread, so its lifetime is one module: other tests need their own.
     """
     found = find_chromium()
     if found is None:
