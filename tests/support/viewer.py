@@ -15,7 +15,7 @@ from api.settings import Settings
 from support.panel import Panel
 from support.replies import Reply, Request, Responder, delayed
 from support.scripted_endpoint import ScriptedEndpoint
-from support.service import RunningService
+from support.service import RunningService, with_service
 from vectorstore.embedding.embedder import Embedder
 
 HOSTILE = "<script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
@@ -50,7 +50,8 @@ class Site:
 
     def start(self, **settings: Any) -> None:
         """Start the service with these settings. A restart uses the same port."""
-        self.candor = Candor(Settings(home=self._home, **{"llm": self.endpoint.settings("openai"), **settings}))
+        given = Settings(home=self._home, **{"llm": self.endpoint.settings("openai"), **settings})
+        self.candor = Candor(with_service(given, research_process=True))
         self.candor.embedder = self._embedder
         self._service = RunningService(self.candor, self._port).__enter__()
         self.url = f"{self._service.url}/"
