@@ -172,13 +172,19 @@ def test_a_model_in_a_folder_uses_its_prompts(exact: SentenceTransformerEmbedder
     assert prompted.max_tokens == exact.max_tokens - len(["passage", ":"])
 
 
-def test_threads_of_pytorch_sleep_while_they_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_WAIT_POLICY")
+@pytest.mark.parametrize(
+    ("name", "default", "other"),
+    [("OMP_WAIT_POLICY", "passive", "active"), ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16", "1024")],
+)
+def test_pytorch_waits_asleep_and_keeps_little_code(
+    monkeypatch: pytest.MonkeyPatch, name: str, default: str, other: str
+) -> None:
+    monkeypatch.delenv(name, raising=False)
     SentenceTransformerEmbedder(EmbeddingSettings())
-    assert os.environ["OMP_WAIT_POLICY"] == "passive"
-    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    assert os.environ[name] == default
+    monkeypatch.setenv(name, other)
     SentenceTransformerEmbedder(EmbeddingSettings())
-    assert os.environ["OMP_WAIT_POLICY"] == "active"
+    assert os.environ[name] == other
 
 
 class TestBundledEmbedder:
