@@ -95,7 +95,7 @@ class Callers:
         return Caller(key=user.id, user=user.id, name=user.name, rights=self._users.rights(user))
 
     def _of_key(self, key: Key) -> Caller:
-        """Return the holder of a key. A user's key has only the rights that the user has, too.
+        """Return the caller that a key identifies. A user's key never has more rights than its user.
 
         A key with origins has rights only where its user is an admin.
         """

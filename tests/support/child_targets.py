@@ -38,7 +38,7 @@ _IMPORTED_BY = os.getpid()
 
 
 def where(connection: Connection, last_words: str) -> None:
-    """Send what the process inherited and who imported this module. When told, exit with status 3."""
+    """Send the parent, session, folder and environment of the process. After the next message, exit with status 3."""
     told = {"parent": os.getppid(), "session": os.getsid(0), "folder": os.getcwd(), "started": _IMPORTED_BY}
     connection.send({**told, "environment": dict(os.environ)})
     connection.recv()

@@ -26,6 +26,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from base import process
+from support.waiting import LIMIT_S
 
 TARGETS = {
     "ingest.isolation.worker:main": "support.forking:load_readers",
@@ -34,7 +35,7 @@ TARGETS = {
     "vectorstore.remote.process:main": "",
     "api.jobs.assembly:serve": "support.forking:load_models",
 }
-"""The targets that are forked, and what is called first. Neither imports nor calls start threads."""
+"""The targets that are forked, each with a function to call first. No import or call may start a thread."""
 
 _START = """
 import json, sys
@@ -71,7 +72,7 @@ def _start_child(command: list[str], **options: Any) -> Fork | subprocess.Popen[
 
 
 class Fork:
-    """What ``ChildProcess`` uses of ``subprocess.Popen``."""
+    """A forked process, with those methods of ``subprocess.Popen`` that ``ChildProcess`` calls."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -105,6 +106,7 @@ class Template:
         self._lock = threading.Lock()
         self.inherited = _inherited()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(LIMIT_S)
         with theirs:
             start = json.dumps([theirs.fileno(), target, [entry for entry in sys.path if entry]])
             self.process = subprocess.Popen(
@@ -129,7 +131,7 @@ class Template:
     def close(self) -> None:
         """End the process. Its forks live on."""
         self._socket.close()
-        self.process.wait()
+        self.process.wait(LIMIT_S)
 
 
 def _inherited() -> tuple[Any, ...]:
@@ -157,14 +159,8 @@ def load_models() -> None:
         importlib.import_module(module.name)
     for name in (
         *("openai.resources.chat.completions", "instructor.core.hooks", "instructor.v2.providers.openai.handlers"),
-        *(
-            "requests",
-            "httpcore",
-            "h2.connection",
-            "anyio._backends._asyncio",
-            "dbos._sys_db_sqlite",
-            "py3langid.langid",
-        ),
+        *("requests", "httpcore", "h2.connection", "anyio._backends._asyncio", "dbos._sys_db_sqlite"),
+        "py3langid.langid",
     ):
         importlib.import_module(name)
 

@@ -1,4 +1,4 @@
-"""Forked child processes are children of this process, like those that start an interpreter."""
+"""A forked child process has the same parent, folder and environment as one that starts an interpreter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fork_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def where() -> tuple[dict[str, object], ChildProcess]:
-    """Start a child process, and return what it says about itself."""
+    """Start a child process. Return what it sent, and the process."""
     child = ChildProcess(TARGET, arguments=["planted"], capture_output=True)
     return child.connections[0].recv(), child
 

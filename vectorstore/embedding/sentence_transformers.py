@@ -67,7 +67,7 @@ class SentenceTransformerEmbedder:
 
 def _load(folder: Path, settings: EmbeddingSettings) -> SentenceTransformer:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is imported; see docs/concurrency.md
-    # By default, oneDNN keeps code for 1,024 shapes of batches: 50 MB after 1,000 passages. That saves no time.
+    # By default, oneDNN caches code for 1,024 batch shapes: 50 MB after 1,000 passages, without saving time.
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
     import torch
     from sentence_transformers import SentenceTransformer

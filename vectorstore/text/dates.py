@@ -26,12 +26,12 @@ _NUMERIC = (
 _PIVOT = 50
 """Years of two digits belong to the last century from this one on."""
 _SEPARATED = re.compile(r"\d[-/.年]\s?\d?\d[-/.月]\s?\d")
-"""What all dates in digits have. Most passages with a year do not have it."""
+"""A part of every date in digits. Without a match, the patterns above need not be tried."""
 _SLASHED = _NUMERIC[-2:]
 _NAMED_YEAR = re.compile(r"[^\W\d]\.?,?\s(?:[0-3]?\d(?:st|nd|rd|th)?,?\s|de\s)?(?:1[5-9]|20|21)\d\d(?!\d)")
 """The end of a date with the name of a month: a letter near a year. Only then the names are loaded."""
 _BEFORE_YEAR = 40
-"""Characters in which a day and the name of a month end before such an end: more than the longest names have."""
+"""The most characters between the start of a date and such a match. The longest name of a month in CLDR has 30."""
 
 
 def dates(text: str, language: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:

@@ -99,7 +99,7 @@ def forms(text: str, language: str) -> list[str]:
 
 
 def _is_plain(token: str) -> bool:
-    """Return whether a run without blanks has only ASCII letters, and no capital inside: it has no further forms."""
+    """Return whether a token has only ASCII letters and no inner capital. Such a token has no further forms."""
     return token.isascii() and token.isalpha() and (token.islower() or not _INNER_CAPITAL.search(token))
 
 

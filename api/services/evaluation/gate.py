@@ -69,7 +69,7 @@ class EvaluationGate:
     def compare_with_baseline(self, result: EvaluationResult) -> tuple[str, bool]:
         """Compare an evaluation with the baseline.
 
-        Returns a message and whether the difference is significant. Without a worse figure, the message is empty.
+        Returns a message, which is empty unless the figure is worse, and whether the difference is significant.
         Raises UsageError if the figure is missing, EvaluationError.
         """
         if self._baseline is None:

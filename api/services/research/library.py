@@ -111,13 +111,14 @@ def list_catalogue(
 
 
 class _Facts(NamedTuple):
-    """The facts and metadata of a document. Many documents have the same."""
+    """The facts and metadata of a document. Documents with equal JSON share one instance."""
 
     listed: tuple[str, ...]
     metadata: Mapping[str, FieldValue]
     language: str
     stated: date | None
     saved: date | None
+    """The day in the properties of its file."""
 
 
 def _read_facts(metadata_json: str, facts_json: str, own: Own = NOTHING) -> _Facts:

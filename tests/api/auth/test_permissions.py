@@ -167,13 +167,13 @@ def _filled(body: Any, things: Things) -> Any:
 
 
 def _request(route: str, things: Things) -> str:
-    """Return what a request of the route about these things says."""
+    """Return the path and the body of a request to the route, as one text."""
     rule = ROUTES[route]
     return repr((rule.path.format(**things._asdict()), _filled(rule.body, things)))
 
 
 def _different(route: str, *targets: tuple[Things, ...]) -> list[tuple[Things, ...]]:
-    """Leave out targets about which the route gets the same requests as about another one."""
+    """Return the targets, but only one of those that lead to equal requests."""
     return list({tuple(_request(route, each) for each in target): target for target in targets}.values())
 
 

@@ -100,9 +100,9 @@ def test_freed_memory_is_returned_to_the_system(exact: SentenceTransformerEmbedd
     assert released > 50_000_000
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Only glibc keeps freed memory.")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Other systems may return freed memory later.")
 def test_a_process_keeps_the_weights_of_one_library() -> None:
-    """NumPy's take 90 MB. A query loads them again."""
+    """NumPy's weights take 90 MB. A query loads them again."""
     embedder, process = BundledEmbedder(EmbeddingSettings(precision="float32")), psutil.Process()
     query, _ = embedder.embed_query(TEXTS[0])
     embedder.embed_passages(["heat"] * 200)
