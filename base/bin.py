@@ -34,6 +34,9 @@ BIN = Table(
     Column("key", String(64), nullable=False),
 )
 
+# Built once, because every search runs it.
+_PLACES = select(BIN.c.id, BIN.c.target).where(BIN.c.kind.in_((Kind.COLLECTION, Kind.DOCUMENT)))
+
 
 def kept(kind: Kind, target: ColumnElement[str]) -> ColumnElement[bool]:
     """Return the SQL condition that excludes deleted items. ``target`` is the column with their id or name."""
@@ -42,6 +45,5 @@ def kept(kind: Kind, target: ColumnElement[str]) -> ColumnElement[bool]:
 
 def places(engine: Engine) -> set[str]:
     """Return the names that the ledger uses for deleted items: collections, and bin entries that hold a document."""
-    query = select(BIN.c.id, BIN.c.target).where(BIN.c.kind.in_((Kind.COLLECTION, Kind.DOCUMENT)))
     with engine.connect() as connection:
-        return {name for row in connection.execute(query) for name in row}
+        return {name for row in connection.execute(_PLACES) for name in row}

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice, zip_longest
 
 from vectorstore.embedding.embedder import QueryEmbedder
+from vectorstore.joined import JoinedCollections
 from vectorstore.mentions import WantedWords
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.quoted_mail import quotes, writers_first
@@ -153,7 +154,8 @@ class Retriever:
         embedder = self._embedder if mode is not SearchMode.WORDS else None
         asked = _embedded(embedder, query, mode) if embedder else Query(query)
         hits = view.search(mode, asked, limit, where)
-        if mode is not SearchMode.MEANING and any(quotes(hit.chunk.text) for hit in hits):
+        ranked = not (embedder or mode is SearchMode.WORDS or isinstance(view, JoinedCollections))  # by another process
+        if not ranked and mode is not SearchMode.MEANING and any(quotes(hit.chunk.text) for hit in hits):
             hits = view.search(mode, asked, max(limit, DEPTH), where)
             hits = writers_first(hits, _finder(query, view.languages(exact=False)))[:limit]
         return sorted(hits, key=_sort_key)

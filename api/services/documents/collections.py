@@ -208,7 +208,7 @@ class Collections:
     def words_alone(self, selection: str) -> str:
         """Return why collections are searched by words alone. Empty if they are not. Raises StoreError."""
         names = names_in(selection)
-        if len({self.require(name).embedding_model for name in names}) == 1:
+        if len(names) == 1 or len({self.require(name).embedding_model for name in names}) == 1:
             return ""
         return (
             f"{' and '.join(names)} were embedded with different models, so they were searched by words alone. Ingest "

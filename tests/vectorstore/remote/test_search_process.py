@@ -88,6 +88,16 @@ def test_it_ranks_like_this_process(searches: SearchProcess, store: EmbeddedStor
                 np.testing.assert_allclose([hit.score for hit in here], [hit.score for hit in there], atol=1e-5)
 
 
+def test_it_ranks_the_quotes_of_mails_once(searches: SearchProcess, store: EmbeddedStore, embedder: Embedder) -> None:
+    price = "The agreed price for the boiler is 1007 EUR, and we will pay it in two parts."
+    texts = [price, f"Too much for the boiler.\n\n> {price}"]
+    with store.open("papers") as papers:
+        mails = [make_chunk(text, document=f"/docs/{name}.eml") for name, text in zip("ab", texts, strict=True)]
+        papers.upsert(mails, embedder.embed_passages(texts))
+        here, there = (Retriever(papers, each).search(["agreed price for the boiler"], 5) for each in (embedder, None))
+    np.testing.assert_allclose([hit.score for hit in here], [hit.score for hit in there], atol=1e-5)
+
+
 def test_it_embeds_queries(searches: SearchProcess, tmp_path: Path, embedder: Embedder) -> None:
     queries = RemoteQueries(tmp_path, SETTINGS)
     with ThreadPoolExecutor(4) as threads:
