@@ -372,13 +372,19 @@ class SupportRules:
         return show(chunk.model_copy(update={"section": item.section}), item.pages) if chunk else item.name
 
     def _header(self, item: Evidence) -> str:
-        """Return the header of the quote's table, or '' if its passage has none."""
+        """Return the header of the quote's table, or '' if it is of none."""
         chunk = self._chunks.get(item.chunk_id)
-        if chunk is None or not (chunk.header or chunk.kind is ChunkKind.TABLE):
+        if chunk is None or not (chunk.header or chunk.kind is ChunkKind.TABLE) or _is_beside_table(item.quote, chunk):
             return ""
         if chunk.header:
             return chunk.header.text
         return next((line for line in chunk.text.splitlines() if line.startswith("|")), "")
+
+
+def _is_beside_table(quote: str, chunk: Chunk) -> bool:
+    """Return whether a quote begins in a line that is no row of a table."""
+    before, found, _ = chunk.text.partition(quote.partition("\n")[0])
+    return bool(found) and not (before.rpartition("\n")[2] + found).startswith("|")
 
 
 def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:

@@ -329,3 +329,13 @@ def test_the_check_call_sees_place_date_and_header_of_each_quote() -> None:
         "| Austria | 812 |\n"
         "- table.md, dated 2024-11-07: | Belgium | 318 |"
     )
+
+
+def test_the_check_call_gets_no_header_for_a_quote_beside_the_table() -> None:
+    text = "Issued to Nordwind.\nTotal: 90.\n\n| item | price |\n| --- | --- |\n| Filter | 90 |"
+    mixed = make_chunk(text, document="/docs/invoice.md", kind=ChunkKind.TABLE)
+    units = number_units([mixed])
+    cited = [item for number in (1, len(units)) for item in cite([number], units).evidence]
+    described = SupportRules("Which?", cited, [mixed]).describe_evidence(Statement("90", tuple(cited)))
+    assert "- invoice.md: Issued to Nordwind." in described
+    assert "- invoice.md, in a table that begins with | item | price |: | Filter | 90 |" in described
