@@ -7,7 +7,7 @@ contradicted if one sentence has an incompatible token or operator in the same p
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby, pairwise
 from typing import NamedTuple
 
@@ -133,18 +133,21 @@ class _Comparing:
 
     def _align(self) -> list[Aligned]:
         """Align the claim with one sentence if it has as many of the tokens as all together, otherwise with all."""
-        sentences = sorted({token.sentence for token in self._quotes})
-        places = {each: [at for at, token in enumerate(self._quotes) if token.sentence == each] for each in sentences}
-        whole = self._align_in(range(len(self._quotes)))
-        single = [self._align_in(places[each]) for each in sentences]
+        matches = {
+            at: [place for place, other in enumerate(self._quotes) if self._matcher.same(token, other)]
+            for at, token in enumerate(self._claim)
+        }
+        whole = self._choose(matches)
+        sentences = sorted({self._quotes[place].sentence for places in matches.values() for place in places})
+        single = [
+            self._choose({at: [place for place in places if self._quotes[place].sentence == each]
+                          for at, places in matches.items()})
+            for each in sentences
+        ]  # fmt: skip
         best = max(single, key=lambda pairs: (len(pairs), _in_order(pairs)), default=[])
         return best if len(best) >= len(whole) else whole
 
-    def _align_in(self, places: Sequence[int]) -> list[Aligned]:
-        matches = {
-            at: [place for place in places if self._matcher.same(token, self._quotes[place])]
-            for at, token in enumerate(self._claim)
-        }
+    def _choose(self, matches: Mapping[int, Sequence[int]]) -> list[Aligned]:
         chosen = _longest_in_order(matches)
         for at, options in matches.items():
             free = [place for place in options if place not in chosen.values()] or options
@@ -577,7 +580,7 @@ def _joined_names(tokens: Sequence[Token]) -> list[Token]:
     return joined
 
 
-def _longest_in_order(matches: dict[int, list[int]]) -> dict[int, int]:
+def _longest_in_order(matches: Mapping[int, Sequence[int]]) -> dict[int, int]:
     """Return the longest choice of places that keeps the order of the claim, by its positions (patience sorting)."""
     ends: list[int] = []  # the first place at which a choice of each length can end
     choices: list[_Choice] = []

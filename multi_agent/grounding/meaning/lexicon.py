@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 _CURRENCY_LANGUAGES = ("en", "de", "fr", "es")
 _KNOWN = 0.3  # share of grammatical words that a text of a known language has
-LONGEST_UNIT = 3  # words, such as "US dollars" or "degrees Celsius"
+_LONGEST_UNIT = 3  # words, such as "US dollars" or "degrees Celsius"
 _FEW = 3  # words without grammar, such as a name and a figure
 
 
@@ -58,6 +58,7 @@ class Lexicon:
             if phrase.strip()
         }
         self.longest = max(map(len, self.operators))
+        self._grammar = self.function | self.negation | {phrase[0] for phrase in self.operators}
         self._sides, self._stems = _read_opposites(data["opposites"])
         self.sides = lru_cache(maxsize=4096)(self._find_sides)
         rows = (row.split() for row in data.get("forms", {}).get("words", "").replace("\n", "/").split("/"))
@@ -71,8 +72,7 @@ class Lexicon:
     def knows(self, words: Iterable[str]) -> float:
         """Return the share of the words that are grammar of this language."""
         words = list(words)
-        grammar = self.function | self.negation | {phrase[0] for phrase in self.operators}
-        return sum(word in grammar for word in words) / max(1, len(words))
+        return sum(word in self._grammar for word in words) / max(1, len(words))
 
 
 class Quantities:
@@ -84,6 +84,7 @@ class Quantities:
         units = (row.split() for row in data["units"].replace("\n", "/").split("/") if row.strip())
         self.units = {word: name for name, *words in units for word in (name, name.casefold(), *words)}
         self._currencies = data["currencies"]
+        self._found = lru_cache(maxsize=4096)(self._find)
 
     @cached_property
     def currencies(self) -> dict[str, str]:
@@ -100,9 +101,12 @@ class Quantities:
         codes = {str(code): str(code) for code in Locale("en").currencies}
         return named | codes | {word: code for code, *words in rows for word in words}
 
-    def unit(self, words: list[str]) -> tuple[str, int]:
+    def unit(self, words: Sequence[str]) -> tuple[str, int]:
         """Return the unit or currency at the beginning of the words, and the number of its words."""
-        for length in range(min(LONGEST_UNIT, len(words)), 0, -1):
+        return self._found(tuple(words[:_LONGEST_UNIT]))
+
+    def _find(self, words: tuple[str, ...]) -> tuple[str, int]:
+        for length in range(len(words), 0, -1):
             written = " ".join(words[:length])
             folded = written.casefold()
             unit = self.units.get(written) or self.units.get(folded) or (length > 1 and self.units.get(_joined(folded)))
@@ -166,7 +170,8 @@ def peoples() -> dict[str, str]:
     return {word: row[0] for row in rows for word in row}
 
 
-def lexicon_for(words: list[str]) -> Lexicon | None:
+@lru_cache(maxsize=64)  # a claim is read with its quotes several times
+def lexicon_for(words: tuple[str, ...]) -> Lexicon | None:
     """Return the lexicon of the language of the words. None if no lexicon knows them.
 
     A few words without any grammar, such as names and figures, are read as English.

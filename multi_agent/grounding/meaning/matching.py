@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from multi_agent.errors import ToolError
-from multi_agent.grounding.meaning.lexicon import LONGEST_UNIT, Lexicon, Side, peoples, quantities
+from multi_agent.grounding.meaning.lexicon import Lexicon, Side, peoples, quantities
 from multi_agent.grounding.meaning.reading import Token
 from multi_agent.records.units import convert
 
@@ -49,6 +49,7 @@ class Matcher:
     ) -> None:
         self._lexicon, self.context, self._around = lexicon, context, around
         self._told: dict[int, _Told] = {}
+        self._in_context: dict[Token, bool] = {}
 
     def _told_of(self, quote: Token) -> _Told:
         """Return the units and scales that the context states for a token, for a cell those of its own column."""
@@ -65,7 +66,9 @@ class Matcher:
         return _Told(_units_of([*self.context, *around]), _scales_of(around))
 
     def in_context(self, token: Token) -> bool:
-        return any(self.same(token, each) for each in self.context)
+        if token not in self._in_context:
+            self._in_context[token] = any(self.same(token, each) for each in self.context)
+        return self._in_context[token]
 
     def same(self, claim: Token, quote: Token) -> bool:
         """Return whether the quote's token states that of the claim."""
@@ -246,10 +249,11 @@ def _alike(unit: str, units: frozenset[str]) -> frozenset[str]:
 
 def _units_of(tokens: Sequence[Token]) -> frozenset[str]:
     units, words = {token.unit for token in tokens}, [word for token in tokens for word in token.written.split()]
-    while words:
-        unit, length = quantities().unit(words[:LONGEST_UNIT])
+    at = 0
+    while at < len(words):
+        unit, length = quantities().unit(words[at:])
         units.add(unit)
-        words = words[max(1, length) :]
+        at += max(1, length)
     return frozenset(units - {""})
 
 

@@ -106,9 +106,9 @@ def _written_out(span: re.Match[str]) -> str:
     return f"{century}{first} - {century}{last}" if int(last) > int(first) else span[0]
 
 
-def plain_words(text: str) -> list[str]:
+def plain_words(text: str) -> tuple[str, ...]:
     """Return the words and figures in lower case."""
-    return [token.casefold() for token in _TOKEN.findall(normalized(text)) if token[0].isalnum()]
+    return tuple(token.casefold() for token in _TOKEN.findall(normalized(text)) if token[0].isalnum())
 
 
 @lru_cache(maxsize=256)  # the claims of an answer share a question, quotes and headings
