@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Sequence
 from vectorstore.models import Hit
 
 _QUOTED = re.compile(r"^[ \t]*(?:[A-Z]{0,3}>|\|(?=[^|\n]*$))[> \t]*(.*)$", re.MULTILINE)
-_HEADER = r"(?:\*?[^\W\d_]+\s?:\*? .*\n)"
+_HEADER = r"(?:\*?[^\W\d_]+(?: [^\W\d_]+){0,2}\s?(?::\*? |：).*\n)"
 _ORIGINAL = re.compile(
     rf"^-{{3,}} ?[^\W\d_]+(?: [^\W\d_]+){{1,3}} ?-{{3,}}$(?:\n+{_HEADER}+)?"  # -----Original Message-----, any language
-    rf"|(?:(?<=\n\n)|(?<=__\n))(?=(?:.+\n)?.*(?:@|\d[:.]\d\d)){_HEADER}{{3,}}"  # From:, Sent:, To: inside a mail
-    r"|^.*<[^<>\s]+@[^<>\s]+>.*:$",  # On Monday, Ann <ann@a.example> wrote:
+    rf"|(?:(?<=\n\n)|(?<=__\n)|(?<=--\n))(?=(?:.+\n)?.*(?:@|\d[:.]\d\d)){_HEADER}{{3,}}"  # From:, Sent:, To:
+    r"|^(?!.{200}).*(?:<[^<>\s]+@[^<>\s]+>|\b\d{4}\b.*\d[:.]\d\d\b).*[:：]$",  # On 5 May 2024 at 10:00, Ann wrote:
     re.MULTILINE,
 )
 _LEAST = 12

@@ -34,7 +34,11 @@ def found(folder: Path, texts: list[str], query: str) -> list[str]:
         f"Thanks.\n> Well received.\n> > {PRICE}",
         f"Thanks, received.\n\nFrom: Ann <ann@a.example>\nSent: Monday\nTo: Bob\nSubject: Boiler\n\n{PRICE}",
         f"Thanks, received.\n\nVon: Ann\nGesendet: Montag, 2. Januar 2024 10:00\nAn: Bob\nBetreff: Boiler\n{PRICE}",
-        f"Thanks, received.\n\n-----Message d'origine-----\n{PRICE}".replace("d'origine", "original"),
+        f"Thanks, received.\n\n-----Message d'origine-----\nDe : Ann <ann@a.example>\nÀ : Bob\nObjet : Prix\n\n{PRICE}",
+        f"Thanks.\n\n发件人：Ann <ann@a.example>\n发送时间：2024年1月2日 10:00\n收件人：Bob\n主题：锅炉\n\n{PRICE}",
+        f"Thanks.\n\n--- 原始邮件 ---\n发件人: Ann <ann@a.example>\n收件人: Bob\n主题: 锅炉\n\n{PRICE}",
+        f"Thanks.\n\nمن: Ann <ann@a.example>\nتم الإرسال: 2 يناير\nإلى: Bob\nالموضوع: مرجل\n\n{PRICE}",
+        f"Thanks.\n\nOn 2 Jan 2024, at 10:00, Ann wrote:\n\n{PRICE}",
         f"Thanks.\n\n----- Forwarded message -----\nFrom: Ann\nSubject: Boiler\nTo: Bob\n\n{PRICE}",
         f"Thanks.\n\n____________\nFrom: Ann <ann@a.example>\nSent: Monday\nTo: Bob\nSubject: Boiler\n\n{PRICE}",
         f"Thanks.\n\n*From:* Ann <ann@a.example>\n*Sent:* Monday\n*To:* Bob\n*Subject:* Boiler\n\n{PRICE}",
@@ -60,6 +64,8 @@ def test_what_a_reply_says_itself_counts(tmp_path: Path) -> None:
     assert found(tmp_path, [PRICE, reply, *OTHERS], "price for the boiler")[:2] in ([PRICE, reply], [reply, PRICE])
 
 
-@pytest.mark.parametrize("text", ["a > b", "| a |\n| b |", "x -> y", "- > no", "Original Message", MAIL])
+@pytest.mark.parametrize(
+    "text", ["a > b", "| a |\n| b |", "x -> y", "- > no", "Original Message", MAIL, "In 2024, rates rose:\n5"]
+)
 def test_other_text_quotes_no_mail(text: str) -> None:
     assert not quotes(text)

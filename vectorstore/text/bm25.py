@@ -29,7 +29,7 @@ _UNSPACED = re.compile(
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 
-ANALYSIS = "words-v6"
+ANALYSIS = "words-v7"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
 _HALF_WIDTH = re.compile("[\uff65-\uff9f]+")  # katakana, whose marks are characters of their own

@@ -7,7 +7,7 @@ forms, and letters that others fold:
     AT&T → atandt               U.S.S.R. → ussr             50 °C → 50degrees      CO₂ → co2
     v2.3.1 → v2d3d1, 2d3d1      camelCase → camel, case     12.03.2021 → 20210312  Müller → muller, mueller
     infor- at a line end, then mation → information        White River → qzxnamewhiteriver
-    12,499.00 → 12499d00, 12499
+    12,499.00 → 12499d00, 12499                            30 × 40 mm → 30x40
 
 Every form is one word for the encoder. Passages get the forms of their words, and queries those of theirs, so two
 spellings meet in a form that they share. Signs between two digits are named, because 3/4 is not 34.
@@ -62,6 +62,7 @@ _PHONE = re.compile(
     r"(?<!\w)\(\d{3}\) ?\d{3}-\d{4}(?!\w)|(?<!\w)(?:\+\d{1,3}|\(?0\d{1,5}\)?)(?:[ \u00a0/()-]{1,2}\d{1,8}){1,5}(?!\w)"
 )
 _LABELLED = re.compile(r"\b([A-Z]{1,6})[ \u00a0](\d[\w./-]*\w|\d)(?!\w)")
+_SIZES = re.compile(r"(?<![\w.,/])\d[\d.,]*(?:\s?[x×]\s?\d[\d.,]*)+(?![\w/])", re.IGNORECASE)
 _CONTRACTED = re.compile(r"^[^\W\d]+'[^\W\d]{1,2}$")  # such as don't and it's, whose parts are words
 _POWER_OF_LETTER = re.compile(r"(?<=[^\W\d])\^")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
@@ -133,6 +134,8 @@ def compounds(text: str, language: str) -> Iterator[Span]:
             yield Span(*found.span(), Forms(_phone(found[0])))
     for found in _LABELLED.finditer(text):
         yield Span(*found.span(), Forms((_joined(fold(found[1] + found[2])),)))
+    for found in _SIZES.finditer(text):
+        yield Span(*found.span(), Forms((_joined(fold("".join(found[0].split()).replace("×", "x").rstrip(".,"))),)))
     for start, end, (date, *month) in dates(text, language):
         yield Span(start, end, Forms((date,), tuple(month)))
 
@@ -142,8 +145,10 @@ def token_forms(token: str, language: str) -> Forms:
     """Return the further forms of one run without blanks; none for a plain word."""
     core = core_of(token)
     folded = fold(core)
-    if not any(map(str.isalnum, folded)) or _CONTRACTED.search(folded):
+    if not any(map(str.isalnum, folded)):
         return Forms()
+    if _CONTRACTED.search(folded):  # Zoë's
+        return Forms() if core.isascii() else token_forms(core.translate(_SIGNS).partition("'")[0], language)
     plain = core.lower()
     parts = [part.casefold() for part in _HUMP.split(core)] if _HUMP.search(core) else []
     variants = [] if core.isascii() and "^" not in core else [folded, fold(plain.translate(_UMLAUTS))]
@@ -254,7 +259,7 @@ def _phone(text: str) -> tuple[str, ...]:
     """Return the digits, and for an international number also those of the number inside the country."""
     digits = _digits(text)
     inside = re.fullmatch(r"\+\d{1,3}[ \u00a0/()-]+(?:\(?0\)?)?(.+)", text)
-    return (digits, f"0{_digits(inside[1])}") if inside else (digits,)
+    return (digits, f"0{_digits(inside[1])}", _digits(inside[1])) if inside else (digits,)
 
 
 def _digits(text: str) -> str:
