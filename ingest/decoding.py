@@ -48,6 +48,7 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _CODE_PAGES = {0: "cp1252", 936: "gb18030", 950: "big5hkscs", 10000: "mac_roman",
                10006: "mac_greek", 10007: "mac_cyrillic",
                10029: "mac_latin2", 10081: "mac_turkish", 20127: "utf-8", 20866: "koi8-r",
+               20932: "euc_jp", 20936: "gb18030", 20949: "cp949",
                21866: "koi8-u", 50220: "iso-2022-jp", 50221: "iso-2022-jp", 50222: "iso-2022-jp", 50225: "iso2022_kr",
                51932: "euc_jp", 51936: "gb18030", 51949: "cp949", 52936: "hz", 54936: "gb18030",
                65001: "utf-8"}  # fmt: skip
@@ -158,6 +159,8 @@ def _decode_by_guess(data: bytes, path: Path, warn: Warn) -> str:
     if encoding and (encoding in _LATIN or _TWO_SCRIPTS.search(data.decode(encoding, errors="replace"))):
         differing = "cp1250" if _C1.search(data) is None else "iso8859-2"
         encoding = _likeliest(data, [each for each in _LATIN if each != differing]) or encoding
+    if encoding == "cp1252" and b"\xa4" in data and not _C1.search(data):
+        encoding = "iso8859-15"  # € for ¤, which nobody types
     if not encoding:
         raise UnsupportedFormat(f"{path} is neither text nor a known format. Convert it to PDF or text first.")
     warn(f"Read as {encoding}. This encoding is a guess: the file does not declare one and is not UTF-8.")

@@ -48,4 +48,4 @@ def read_front_matter(source: str, into: DocumentBuilder) -> str:
     return title if isinstance(title, str) else ""
 
 
-READER = Reader(name="text", version=5, read=read_text, mime_types=("text/plain",))
+READER = Reader(name="text", version=6, read=read_text, mime_types=("text/plain",))

@@ -40,7 +40,7 @@ _SEPARATORS = {",": ",", ":": ":", "csv": ",", "tsv": "\t"}
 _FENCE = re.compile(r"[|,:!]={3,}\s*$")
 _CELL = re.compile(r"(?:(?:^|(?<=[\s|]))(?:(\d+)?(?:\.(\d+))?[+*])?[<^>]?(?:\.[<^>])?[aehlmsd]?)?\|(?!=)")
 _EMPHASIS = re.compile(r"(?<!\w)([*_`#]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)")
-_LINK = re.compile(r"(link:|xref:|image:|(?=https?://|mailto:))([^\s\[]+)\[([^\],]*)[^\]]*\]|<<[^,<>]+,\s*([^<>]+)>>")
+_LINK = re.compile(r"(link:|xref:|image:|(?=https?://|mailto:))([^\s\[]+)\[([^\],^]*)[^\]]*\]|<<[^,<>]+,\s*([^<>]+)>>")
 _STRUCK = re.compile(r"\[\.?line-through\]#(.+?)#")
 _ROLE = re.compile(r"\[[\w.-]+\](?=#)")
 _LITERAL = re.compile(
@@ -267,5 +267,5 @@ def _linked(link: re.Match[str]) -> str:
 
 
 READER = Reader(
-    name="asciidoc", version=6, read=read_asciidoc, mime_types=("text/x-source-code",), suffixes=(".adoc", ".asciidoc")
+    name="asciidoc", version=7, read=read_asciidoc, mime_types=("text/x-source-code",), suffixes=(".adoc", ".asciidoc")
 )

@@ -28,7 +28,8 @@ _HIDES = re.compile(
     r"display:none|mso-hide:all|^(?!.*(?:transition|animation|transform|translate))(?:.*\bopacity:0*\.?0+%?(?:;|!|$)"
     r"|(?=.*overflow:hidden).*(?:^|;)(?:max-)?height:0(?:px)?(?:;|!|$)"
     r"|.*(?:text-indent|margin-left):-(?:\d{4}|[5-9]\d\dp|\d{3}r?em)"
-    r"|(?=.*position:[^s]).*(?:^|;)(?:left|right|top):-(?:\d{4}|[5-9]\d\dp|\d{3}(?:r?em|v[wh])))"
+    r"|(?=.*position:[^s]).*(?:^|;)(?:(?:left|right|top):-(?:\d{4}|[5-9]\d\dp|\d{3}(?:r?em|v[wh]))"
+    r"|clip(?:-path)?:(?:rect\(([01](?:px)?)[, ]\1[, ]\1[, ]\1\)|inset\((?:50|100)%)))"
 )
 """Styles that hide an element or move it off the page. Animated elements are kept, because a script shows them."""
 _UNSEEN = re.compile(r"(visibility|font)(?:-size)?:(?:hidden|collapse|0(?:px|pt|em|%)?(?:;|!|$))")

@@ -32,7 +32,8 @@ _COVERED = 0.6  # minimum share of a page that a scan covers
 _MOST_OBJECTS = 200  # a scan is one picture, or a few strips
 _STRANGE = 0.3  # share of the characters; RAGFlow and others read a page again from here on
 _LETTERS = 100  # fewer letters tell nothing
-_SHIFTS = [shift for shift in range(-31, 32) if shift]
+_SAMPLE = 2_000  # characters of another script in which a shift shows
+_SHIFTS: Sequence[int] = [shift for shift in range(-31, 32) if shift]
 """Distances up to that of the glyph numbers of TrueType fonts, in which the blank is the third."""
 _STRANGE_WORDS = 20  # characters in words of strange characters only, from which on a part of the page is not text
 _TRIGRAMS = {
@@ -43,7 +44,6 @@ _TRIGRAMS = {
 }  # fmt: skip
 _ACCENTED = re.compile("[À-ÖØ-öø-ÿ]{4,}")
 _GREEK, _GREEK_ACCENTS = re.compile("[α-ω]{3,}"), re.compile("[άέήίόύώϊϋΐΰἀ-ῼ]")
-_NO_LETTERS = re.compile("[^a-zA-Z]+")
 _RARE, _COMMON = 0.02, 0.05  # shares of frequent trigrams: fewer is no language, more is one. English has 0.12
 _LONG_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{4,}(?![^\W_])")
 _ALPHABETIC = re.compile("[a-zß-\u024f\u0370-\u052f]+")  # Latin, Greek, Cyrillic
@@ -107,10 +107,14 @@ def _is_strange(character: str) -> bool:
 
 def _is_shifted(text: str) -> bool:
     """Return whether undoing a shift turns text without any frequent letters into text of a language."""
-    if len(_NO_LETTERS.sub("", text)) < _LETTERS or _share(text) > _RARE:
+    if sum(map(str.isalpha, text)) < _LETTERS or _share(text) > _RARE:
         return False
-    moved = ("".join(chr(min(max(ord(each) + shift, 32), 0x10FFFF)) for each in text) for shift in _SHIFTS)
-    return any(_share(each) > _COMMON for each in moved)
+    other = [ord(each) for each in text[:_SAMPLE] if not each.isascii()]
+    if len(other) < _LETTERS:
+        other, shifts = [ord(each) for each in text], _SHIFTS
+    else:  # letters of one other script, in as many places as ASCII has
+        shifts = range(32 - min(other), 127 - max(other))
+    return any(_share("".join(chr(max(code + shift, 32)) for code in other)) > _COMMON for shift in shifts)
 
 
 def _share(text: str) -> float:

@@ -272,4 +272,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 into.table(element.rows, has_header=element.has_header, pages=element.pages)
 
 
-READER = Reader(name="pdf", version=20, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=21, read=read_pdf, mime_types=("application/pdf",))

@@ -27,15 +27,16 @@ from multi_agent.llm.vision import Vision
 from multi_agent.model import LLM, Completion, LLMRequest, Message, ModelResponse, ResponseT, Usage
 from multi_agent.prompt import Prompt
 
-_NAME = r"(?:[\w-]{1,20}:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|scratchpad)"
+_NAME = r"(?:[\w-]{1,20}[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|scratchpad|monologue|思考)"
 _FORMS = (
-    (rf"(<\|?|\[|◁)({_NAME})(\|?>|\]|▷)", r"\1/\2\3"),
     (r"<\|begin_of_thought\|>", "<|end_of_thought|>"),
     (r"<\|start_thinking\|>", "<|end_thinking|>"),
     (r"<\|inner_prefix\|>", "<|inner_suffix|>"),
     (r"<\|channel\|>\s*(?:analysis|commentary)[^{]*?<\|message\|>", "<|end|>"),
     (r"<\|channel>\s*thought", "<channel|>"),
+    (r"<unused94>\s*thought", "<unused95>"),  # MedGemma
     (r"\Aanalysis(?=\w)", "assistantfinal"),  # of a server that removes the marks above
+    (rf"(<\|?|\[|◁)({_NAME})(\|?>|\]|▷)", r"\1/\2\3"),
 )
 _MARKS = tuple((re.compile(f"[^{{]*?{start}", re.IGNORECASE), end) for start, end in _FORMS)
 """The start of thinking, before any JSON object, and its end."""
@@ -56,8 +57,8 @@ def split_thinking(text: str) -> tuple[str, str, bool]:
         thoughts.append((rest[: last.start()] if last else rest).strip())
         has_end, text = last is not None, rest[last.end() :] if last else ""
     text = text.strip()
-    if not thoughts and not text.startswith(("{", "[", "```")) and (last := _END.search(text)):
-        thoughts, text = [text[: last.start()].strip()], text[last.end() :]
+    if not text.startswith(("{", "[", "```")) and (last := _END.search(text)):  # of nested marks, too
+        thoughts, text = [*thoughts, text[: last.start()].strip()], text[last.end() :]
     text = text.strip()
     return _ANSWER.sub("", text, count=1), "\n".join(thoughts), has_end
 

@@ -165,7 +165,7 @@ PLAIN = [
         '<?xml version="1.0"?><tt xmlns="http://www.w3.org/ns/ttml"><p begin="2s">Größe.</p></tt>'.encode("utf-16-le"),
         ["(00:00:02) Größe."],
     ),
-    ("mail.adoc", "Ask mailto:desk@example.org[the desk] now.\n", ["Ask the desk (desk@example.org) now."]),
+    ("mail.adoc", "Ask mailto:desk@example.org[the desk^] now.\n", ["Ask the desk (desk@example.org) now."]),
     (
         "form.rtf",
         r"{\rtf1 Way: {\field{\*\fldinst FORMDROPDOWN {\*\formfield{\fftype2\ffres25\ffhaslistbox{\*\ffname D}"

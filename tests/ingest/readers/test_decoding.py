@@ -19,6 +19,7 @@ SENTENCES = [
     ("cp1250", "Příliš žluťoučký kůň"),
     ("cp1250", "Szerződés: 1500 Ft, fizetendő."),
     ("iso8859-2", "Příliš žluťoučký kůň"),
+    ("iso8859-15", "Sopimus päättyy 3. toukokuuta. Hinta on 40 €/kk."),
     ("koi8-r", "Цена 500 рублей"),
     ("cp1251", "Договор действует до 1 марта 2025 года."),
     ("euc_jp", "契約は2024年4月1日に発効する。"),

@@ -217,7 +217,9 @@ def test_messages_in_messages_are_unpacked_down_to_the_limit(tmp_path: Path) -> 
     assert names[:3] == ["M4.eml", "M4.eml/M3.eml", "M4.eml/M3.eml/M2.eml"]
 
 
-@pytest.mark.parametrize(("number", "encoding"), [(10007, "mac_cyrillic"), (1251, "cp1251"), (20866, "koi8-r")])
+@pytest.mark.parametrize(
+    ("number", "encoding"), [(10007, "mac_cyrillic"), (1251, "cp1251"), (20866, "koi8-r"), (20949, "cp949")]
+)
 def test_code_pages_of_other_systems_are_known(parser: Parser, tmp_path: Path, number: int, encoding: str) -> None:
     words = {"0037": "Счёт", "1000": "Счёт на 5 руб."}
     texts = {f"__substg1.0_{key}001E": value.encode(encoding) for key, value in words.items()}
