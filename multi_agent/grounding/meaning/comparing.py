@@ -21,6 +21,8 @@ _TIMES = ("figure", "date")
 _DIRECTIONS = {"rise", "raise", "gain", "income", "more", "high"}  # opposites that a formula does not tell apart
 _BOTH_WAYS = ("begin", "rise", "open")  # opposites whose verbs say the same with and without an object
 _PEOPLE = {"male", "parent", "mother"}  # opposites that may be titles: "Uncle Terry" is Terry, "New York" is not York
+_TURNED = {"bound:above": "bound:below", "bound:below": "bound:above"}
+_OR = frozenset({"or", "oder", "ou", "o"})
 _NOUN = 3  # words, such as "race car driver"
 _FIRST_CELL = 1
 _COPY = 5  # tokens of a claim that copies its quote
@@ -121,6 +123,7 @@ class _Comparing:
             if one.quote.sentence == other.quote.sentence and not one.quote.in_row:
                 yield from self._exchanged(one, other)
                 yield from self._misbound(*sorted((one, other), key=lambda pair: pair.place))
+        yield from self._alternatives()
         yield from self._outranked()
         yield from self._displaced()
         yield from self._adjuncts()
@@ -197,6 +200,9 @@ class _Comparing:
         spans = [one for one, other in pairwise(self._quotes) if not one.unit and other.unit == token.unit != ""]
         if any(each.values & token.values and not {token.marker, each.marker} <= strong for each in spans):
             return None  # "10 euros" for "from 10 to 20 euros"
+        steps = (abs(b - a) for one, other in pairwise(self._quotes) for a in one.values for b in other.values)
+        if token.marker in self._lexicon.agents and not token.values.isdisjoint(steps):
+            return None  # "by 5 euros" for "from 10 to 15 euros"
         found = (each for each in others if self._matcher.excludes(token, each) and self._ranks_alike(token, each))
         found = (each for each in found if each.in_row or self._is_repeated(each))
         return next((each for each in found if ("not" in token.governs) == ("not" in each.governs)), None)
@@ -232,6 +238,9 @@ class _Comparing:
             ):
                 reason = f"“{pair.claim.marker}” for “{pair.quote.marker} {pair.claim.text}”"
                 yield Doubt(reason, conflict=True)
+        articles = one.claim.article, other.claim.article
+        if articles[0] != one.quote.article and articles == (other.quote.article, one.quote.article):
+            yield Doubt(f"“{one.claim.text}” and “{other.claim.text}” have exchanged their articles", conflict=False)
         if one.place <= other.place:
             return
         between = self._claim[one.at + 1 : other.at]
@@ -266,6 +275,10 @@ class _Comparing:
         """Return whether the order of two tokens does not matter: the phrase of one was moved, or the voice changed."""
         pairs = (one, other)
         told_apart = one.claim.marker != other.claim.marker or one.claim.kind != other.claim.kind
+        if any(pair.claim.article == pair.quote.article != "" for pair in pairs):
+            return True  # "den Vertrag kündigt der Mieter"
+        if {_TURNED.get(each) for each in other.claim.governs} & one.quote.governs:
+            return True  # "imports were below exports" for "exports exceeded imports"
         if told_apart and any(pair.claim.marker and pair.claim.marker == pair.quote.marker for pair in pairs):
             return True
         if self._voice_changed and {one.claim.kind, other.claim.kind} & {"name", "word"}:
@@ -437,6 +450,13 @@ class _Comparing:
             for one, other in ((first, later), (later, first))
             for at in range(len(self._claim))
         )
+
+    def _alternatives(self) -> Iterator[Doubt]:
+        """Yield a doubt if only one side has "or" between two figures."""
+        for one, other in pairwise(self._pairs):
+            of_figures = one.quote.values and other.quote.values and other.place == one.place + 1
+            if of_figures and bool(other.claim.joints & _OR) != bool(other.quote.joints & _OR):
+                yield Doubt(f"“or” before “{other.claim.text}” is only in one of both", conflict=False)
 
     def _outranked(self) -> Iterator[Doubt]:
         """Yield a doubt if the claim leaves out a rank before a word: "the largest" for "the third largest"."""

@@ -50,7 +50,11 @@ class Lexicon:
         self.numbers = _numbers(data)
         self.ordinals = {word: at for at, word in enumerate(data["ordinals"].split(), 1)}
         self.groups = data["groups"]
-        self.halves = [tuple(phrase.split()) for phrase in data.get("half", "").split(";") if phrase]
+        self.halves, self.below_zero = (
+            [tuple(phrase.split()) for phrase in data.get(name, "").split(";") if phrase]
+            for name in ("half", "below_zero")
+        )
+        self.cases = frozenset(data.get("cases", "").split())
         self.operators = {
             tuple(phrase.split()): operator
             for operator, phrases in data["operators"].items()

@@ -58,12 +58,20 @@ def _negations(
         before = quotes[max(0, quotes.index(quoted) - 1)]  # a verb may deny it, too: "postponed the vote"
         is_object = before.ending == "ed" and not quoted.leads and all(each != before for _, each in pairs)
         is_object |= not mine.marker and quoted.marker != ""  # "without service charges" for "plus 410 for service"
+        limits = [_of_segment(mine, claim), _of_segment(quoted, quotes)]  # "not open before 9" for "opens at 9"
         conflict = _same_clause(mine, quoted, pairs) and not (is_object and _NOT in mine.governs)
+        conflict &= limits[0] == limits[1]
         yield Doubt(f"only {side} negates “{mine.text}”", conflict)
     if not denied and within and not _count(claim):
         yield Doubt("the quote has a negation", conflict=False)
     if not denied and _count(claim) and not _count(near):
         yield Doubt("only the claim has a negation", conflict=False)
+
+
+def _of_segment(token: Token, tokens: Iterable[Token]) -> frozenset[str]:
+    """Return the bounds and times in the segment of a token."""
+    beside = [each for each in tokens if (each.sentence, each.segment) == (token.sentence, token.segment)]
+    return frozenset(operator for each in beside for operator in each.governs if _kind(operator) in _PLACES)
 
 
 def _same_clause(mine: Token, quoted: Token, pairs: Sequence[tuple[Token, Token]]) -> bool:
@@ -101,7 +109,8 @@ def _exclusions(mine: Token, quoted: Token) -> Iterator[Doubt]:
     for kind in _EXCLUSIVE:
         one, other = _of(kind, claimed), _of(kind, given)
         if one and other and not one & other:
-            yield Doubt(f"{_name(one)} for {_name(other)} “{quoted.text}”", conflict=True)
+            is_known = kind != "amount" or "amount:all" in one | other  # "many" may be right for "most"
+            yield Doubt(f"{_name(one)} for {_name(other)} “{quoted.text}”", conflict=is_known)
     for pair in _EXCLUDING:
         if pair <= claimed | given and not (pair <= claimed or pair <= given) and not claimed & given & pair:
             yield Doubt(f"{_name(claimed & pair)} for {_name(given & pair)} “{mine.text}”", conflict=True)
@@ -115,8 +124,8 @@ def _only_on_one_side(mine: Token, quoted: Token, around: Set[str], said: Set[st
     dropped = quoted.governs - mine.governs - _HARMLESS_DROP
     dropped = frozenset(each for each in dropped if each not in said or _kind(each) not in _WEAKER) | spread
     for operator in sorted((added | dropped) - {_NOT}):
-        # "over" and "under" are plain prepositions of words
-        if mine.kind in ("figure", "date") or _kind(operator) not in _PLACES:
+        # "over" and "under" are plain prepositions of words, but not in "over half of the members"
+        if mine.kind in ("figure", "date") or _kind(operator) not in _PLACES or _of("amount", mine.governs):
             side = "the quote" if operator in dropped else "the claim"
             yield Doubt(f"“{_name((operator,))}” of “{mine.text}” is only in {side}", conflict=False)
 

@@ -33,6 +33,7 @@ _REPLACED = ((re.compile(r"(?i)\bcannot\b"), "can not"), (re.compile(r"(?i)\bwon
              (re.compile(r"(?i)\b(milli\w+|mill[oó]n(?:es)?) d(?:e |')"), r"\1 "),
              (re.compile(r"\bQ([1-4])\b"), r"\1th quarter"), (re.compile(r"\$ ?US\b"), "US$"),
              (re.compile(r"(?<=[$€£])m\b"), " million"), (re.compile(r"(?<!\w)['’]000s?\b"), " thousand"))  # fmt: skip
+_DAY = re.compile(r"(?<!\d)(\d\d?)\. (?=([^\W\d_]+))")
 _SCALED = r"(?:[mb]illi\w+|mio|mrd)(?: (?:euros?|dollars?))?"
 _RANGE = re.compile(rf"\b(?!\d{{4}} )(\d[\d.,]*)(?= (?:to|and|bis|und) \S?\d[\d.,]* ({_SCALED}))")
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
@@ -76,6 +77,8 @@ class Token(NamedTuple):
     """Whether it is in a row of a table, whose segments are its cells."""
     written: str = ""
     """The text as it is written."""
+    article: str = ""
+    """The article before it, if it tells the role of a noun."""
 
     @property
     def is_count(self) -> bool:
@@ -98,6 +101,7 @@ def normalized(text: str) -> str:
     plain = _NOT.sub(" not", fold(text))
     for pattern, replacement in _REPLACED:
         plain = pattern.sub(replacement, plain)
+    plain = _DAY.sub(lambda day: f"{day[1]} " if day[2].casefold() in _months() else day[0], plain)  # "3. Juni"
     return _RANGE.sub(r"\1 \2", _SHORTENED.sub(_written_out, plain))  # "7 to 11 billion"
 
 
@@ -134,7 +138,7 @@ class _Sentence:
         self._pending: set[str] = set()
         self._within: set[str] = set()
         self._marker, self._adjacent, self._copula = "", False, False
-        self._linked, self._joints = False, frozenset[str]()
+        self._linked, self._joints, self._article = False, frozenset[str](), ""
         self._tokens: list[Token] = []
 
     def tokens(self) -> list[Token]:
@@ -175,6 +179,9 @@ class _Sentence:
             unit, used = known.unit(raw[end : end + 3])
         end += used
         unit = unit or self._currency(at, before)
+        for phrase in self._lexicon.below_zero:
+            if tuple(words[end : end + len(phrase)]) == phrase:
+                sign, end = -1, end + len(phrase)
         if words[end : end + 1] and words[end] in _ORDINAL:
             unit, end = "ordinal", end + 1
         elif words[end - 1] in self._lexicon.ordinals:
@@ -274,6 +281,7 @@ class _Sentence:
         # "Paris is the capital" may be turned round, "Paris is a capital" may not.
         self._copula = (self._copula or word in lexicon.copulas) and word not in lexicon.indefinite
         self._linked = self._linked or word in lexicon.copulas
+        self._article = word if word in lexicon.cases else ""
         self._adjacent = False
         return 1
 
@@ -319,14 +327,14 @@ class _Sentence:
             Token(
                 text, self._number, self._segment, frozenset(self._pending), frozenset(self._within), self._marker,
                 predicate=self._copula, linked=self._linked, leads=leads, joints=self._joints,
-                in_row=self._in_row, written=written, adjoins=adjoins, **fields,  # type: ignore[arg-type]
+                in_row=self._in_row, written=written, adjoins=adjoins, article=self._article, **fields,  # type: ignore[arg-type]
             )
         )  # fmt: skip
         self._within |= {each for each in self._pending if each.split(":")[0] in _SPREADING}
         # "not significantly reduced" negates the verb, and "only one kidney" is about the kidney.
         if not text.endswith("ly"):
             self._pending &= {_ONLY_COUNT} if fields.get("values") and not fields.get("unit") else set()
-        self._marker, self._copula, self._adjacent = "", False, True
+        self._marker, self._copula, self._adjacent, self._article = "", False, True, ""
 
 
 @cache

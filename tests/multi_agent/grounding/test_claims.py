@@ -744,3 +744,33 @@ MIRA = "Mira Sol, a Hungarian violinist, married the Finnish conductor Timo Aho.
 )
 def test_a_country_is_that_of_what_it_describes(claim: str, quote: str, verdict: str) -> None:
     assert judge("What is said?", claim, quote).claim(claim, ()).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote", "verdict"),
+    [
+        ("Most members voted yes.", "Few members voted yes.", "not_checked"),
+        ("Most members voted yes.", "Some members voted yes.", "not_checked"),
+        ("Most members voted yes.", "All members voted yes.", "contradicted"),
+        ("Half of the voters agreed.", "More than half of the voters agreed.", "not_checked"),
+        ("Etwa die Hälfte stimmte zu.", "Weniger als die Hälfte stimmte zu.", "not_checked"),
+        ("La moitié des membres ont accepté.", "Moins de la moitié des membres ont accepté.", "not_checked"),
+        ("The fee is 20 to 40 euros.", "The fee is 20 or 40 euros.", "not_checked"),
+        ("Water freezes at 12 degrees.", "Water freezes at 12 degrees below zero.", "contradicted"),
+        ("Das Gerät arbeitet bei −12 Grad.", "Das Gerät arbeitet bei 12 Grad unter null.", "supported"),
+        ("Die Frist endet am 3. Juni.", "Die Frist endet am 3. Juli.", "contradicted"),
+        ("Der Arzt half dem Patienten.", "Dem Arzt half der Patient.", "not_checked"),
+        ("Der Käufer verklagt den Verkäufer.", "Der Verkäufer verklagt den Käufer.", "contradicted"),
+        ("Die Kosten der Reparatur trägt der Mieter.", "Der Mieter trägt die Kosten der Reparatur.", "not_checked"),
+        ("Revenue rose by 5 million euros.", "Revenue rose from 10 to 15 million euros.", "not_checked"),
+        ("Revenue rose by 10 million euros.", "Revenue rose from 10 to 15 million euros.", "contradicted"),
+        ("The lease does not start until 1 March 2025.", "The lease starts on 1 March 2025.", "not_checked"),
+        ("The shop does not open before 9 am.", "The shop opens at 9 am.", "not_checked"),
+        ("The lease does not start on 1 March 2025.", "The lease starts on 1 March 2025.", "contradicted"),
+        ("Sales did not fall below 5 million.", "Sales fell below 5 million.", "contradicted"),
+        ("Imports were lower than exports.", "Exports exceeded imports.", "supported"),
+        ("Exports were lower than imports.", "Exports exceeded imports.", "contradicted"),
+    ],
+)
+def test_amounts_limits_and_articles_count(claim: str, quote: str, verdict: str) -> None:
+    assert judge("What is said?", claim, quote).claim(claim, ()).verdict == verdict
