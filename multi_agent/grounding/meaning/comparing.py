@@ -21,8 +21,10 @@ _TIMES = ("figure", "date")
 _DIRECTIONS = {"rise", "raise", "gain", "income", "more", "high"}  # opposites that a formula does not tell apart
 _BOTH_WAYS = ("begin", "rise", "open")  # opposites whose verbs say the same with and without an object
 _PEOPLE = {"male", "parent", "mother"}  # opposites that may be titles: "Uncle Terry" is Terry, "New York" is not York
-_TURNED = {"bound:above": "bound:below", "bound:below": "bound:above"}
-_OR = frozenset({"or", "oder", "ou", "o"})
+_TURNED = {"bound:above": "bound:below", "bound:below": "bound:above",
+           "time:before": "time:after", "time:after": "time:before"}  # fmt: skip
+_LINKS = dict.fromkeys(("or", "oder", "ou", "o"), "or") | dict.fromkeys(("and", "und", "et", "y"), "and")
+_BETWEEN = ("between", "zwischen", "entre")
 _NOUN = 3  # words, such as "race car driver"
 _FIRST_CELL = 1
 _COPY = 5  # tokens of a claim that copies its quote
@@ -191,7 +193,7 @@ class _Comparing:
             (pair.claim.marker in self._lexicon.than) != (pair.quote.marker in self._lexicon.than)
             for pair in self._pairs
         )
-        return moved or places != sorted(places)
+        return moved or not places or places != sorted(places)  # "he lent her 5 euros": they are not named
 
     def _against(self, token: Token, others: Sequence[Token]) -> Token | None:
         if token.kind != "word" and self._matcher.in_context(token):
@@ -452,11 +454,11 @@ class _Comparing:
         )
 
     def _alternatives(self) -> Iterator[Doubt]:
-        """Yield a doubt if only one side has "or" between two figures."""
+        """Yield a doubt if two adjacent figures or dates are joined in another way: "5 or 10" for "5 to 10"."""
         for one, other in pairwise(self._pairs):
-            of_figures = one.quote.values and other.quote.values and other.place == one.place + 1
-            if of_figures and bool(other.claim.joints & _OR) != bool(other.quote.joints & _OR):
-                yield Doubt(f"“or” before “{other.claim.text}” is only in one of both", conflict=False)
+            adjacent = one.quote.kind == other.quote.kind in _TIMES and other.place == one.place + 1
+            if adjacent and _link(one.claim, other.claim) != _link(one.quote, other.quote):
+                yield Doubt(f"“{other.claim.text}” is joined in another way in the quote", conflict=False)
 
     def _outranked(self) -> Iterator[Doubt]:
         """Yield a doubt if the claim leaves out a rank before a word: "the largest" for "the third largest"."""
@@ -569,6 +571,12 @@ def _phrase(tokens: Sequence[Token], places: Sequence[int]) -> list[int]:
             break
         found.append(at)
     return found
+
+
+def _link(one: Token, other: Token) -> str:
+    """Return what joins two adjacent figures: "or", "and", or "" for a range, such as "between 5 and 10"."""
+    links = {_LINKS[joint] for joint in other.joints - one.joints if joint in _LINKS}
+    return "" if one.marker in _BETWEEN else next(iter(links), "")
 
 
 def _share_segment(one: Token, other: Token) -> bool:

@@ -38,7 +38,9 @@ def governed_differently(
     for mine, quoted in pairs:
         beside = {each for token in quotes if token.sentence == quoted.sentence for each in token.governs} - _ONLY
         around = beside | {each for _, token in pairs if token.sentence == quoted.sentence for each in token.governs}
-        yield from _exclusions(mine, quoted)
+        denied = [any(_NOT in token.governs for token in tokens if _is_beside(token, each))
+                  for each, tokens in ((mine, claim), (quoted, quotes))]  # fmt: skip
+        yield from _exclusions(mine, quoted, same=denied[0] == denied[1])
         yield from _only_on_one_side(mine, quoted, around, said)
 
 
@@ -70,8 +72,12 @@ def _negations(
 
 def _of_segment(token: Token, tokens: Iterable[Token]) -> frozenset[str]:
     """Return the bounds and times in the segment of a token."""
-    beside = [each for each in tokens if (each.sentence, each.segment) == (token.sentence, token.segment)]
-    return frozenset(operator for each in beside for operator in each.governs if _kind(operator) in _PLACES)
+    beside = (operator for each in tokens if _is_beside(each, token) for operator in each.governs)
+    return frozenset(operator for operator in beside if _kind(operator) in _PLACES)
+
+
+def _is_beside(one: Token, other: Token) -> bool:
+    return (one.sentence, one.segment) == (other.sentence, other.segment)
 
 
 def _same_clause(mine: Token, quoted: Token, pairs: Sequence[tuple[Token, Token]]) -> bool:
@@ -103,14 +109,14 @@ def _count(tokens: Iterable[Token]) -> int:
     return sum(_NOT in token.governs for token in tokens)
 
 
-def _exclusions(mine: Token, quoted: Token) -> Iterator[Doubt]:
-    """Yield operators that cannot both be right, such as "at least" and "at most"."""
+def _exclusions(mine: Token, quoted: Token, *, same: bool) -> Iterator[Doubt]:
+    """Yield operators that cannot both be right, such as "at least" and "at most", if the ``same`` is negated."""
     claimed, given = mine.governs, quoted.governs
     for kind in _EXCLUSIVE:
         one, other = _of(kind, claimed), _of(kind, given)
         if one and other and not one & other:
             is_known = kind != "amount" or "amount:all" in one | other  # "many" may be right for "most"
-            yield Doubt(f"{_name(one)} for {_name(other)} “{quoted.text}”", conflict=is_known)
+            yield Doubt(f"{_name(one)} for {_name(other)} “{quoted.text}”", conflict=is_known and same)
     for pair in _EXCLUDING:
         if pair <= claimed | given and not (pair <= claimed or pair <= given) and not claimed & given & pair:
             yield Doubt(f"{_name(claimed & pair)} for {_name(given & pair)} “{mine.text}”", conflict=True)

@@ -25,8 +25,12 @@ _NOT = re.compile(r"(?i)(?<=[a-z])n't\b")
 _SHORTENED = re.compile(r"\b(1\d|20)(\d\d) ?(?:-{1,3}|/) ?(\d\d)\b(?![-\d]|\.? [^\W\d_]+ \d{4})")
 _ABBREVIATED = "".join(rf"(?<!\b{each}\.)" for each in ("[A-Z]", "Mr", "Dr", "St", "Inc", "Corp", "Ltd"))
 _SENTENCE = re.compile(rf"(?<=[.!?]){_ABBREVIATED}[\"')\]]* (?=[^a-z])|\n")
+_OWNER = re.compile(
+    r"\b((?!(?:It|He|She|That|There|What|Who|Let|Here)')(?:[A-Z][^\W\d_]+ )*[A-Z][^\W\d_]+)'s(?= [^\W\d_])"
+)
+"""A name that owns what follows: "Ann's mother" is read as "of Ann mother"."""
 _REPLACED = ((re.compile(r"(?i)\bcannot\b"), "can not"), (re.compile(r"(?i)\bwon't\b"), "will not"),
-             (re.compile(r"(?i)\bno\. ?(?=\d)"), "number "), (re.compile(r"'s\b"), ""),
+             (re.compile(r"(?i)\bno\. ?(?=\d)"), "number "), (_OWNER, r"of \1"), (re.compile(r"'s\b"), ""),
              (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), " per "),
              (re.compile(r"(?i)\bdeclined(?= to (?:(?:about|around|nearly|almost|only|just) )?\S?\d)"), "fell"),
              (re.compile(r"(?i)\b(?:per cent|pour cent|por ciento)\b"), "percent"),

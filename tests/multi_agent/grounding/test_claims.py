@@ -770,6 +770,16 @@ def test_a_country_is_that_of_what_it_describes(claim: str, quote: str, verdict:
         ("Sales did not fall below 5 million.", "Sales fell below 5 million.", "contradicted"),
         ("Imports were lower than exports.", "Exports exceeded imports.", "supported"),
         ("Exports were lower than imports.", "Exports exceeded imports.", "contradicted"),
+        ("Tom arrived after Ann.", "Ann arrived before Tom.", "not_checked"),
+        ("Tom arrived before Ann.", "Ann arrived before Tom.", "contradicted"),
+        ("People under 21 may not drive it.", "Only people over 21 may drive it.", "not_checked"),
+        ("He lent her 500 euros.", "She borrowed 500 euros from him.", "not_checked"),
+        ("Ann is Tom's mother.", "Tom is Ann's mother.", "contradicted"),
+        ("Ann is the mother of Tom.", "Ann is Tom's mother.", "supported"),
+        ("The sensor measures 5 and 10 bar.", "The sensor measures 5 to 10 bar.", "not_checked"),
+        ("The trial took place between 2010 and 2012.", "The trial took place in 2010 or 2012.", "not_checked"),
+        ("The patient has diabetes.", "The doctor suspects that the patient has diabetes.", "not_checked"),
+        ("Die Pumpe ist defekt.", "Der Wart vermutet, dass die Pumpe defekt ist.", "not_checked"),
     ],
 )
 def test_amounts_limits_and_articles_count(claim: str, quote: str, verdict: str) -> None:
