@@ -32,7 +32,8 @@ _UNSPACED = re.compile(
 ANALYSIS = "words-v7"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
-_HALF_WIDTH = re.compile("[\uff65-\uff9f]+")  # katakana, whose marks are characters of their own
+_COMPATIBLE = re.compile("[\u2103\u2109\u3200-\u33ff\uff65-\uff9f]+|(?![0-9])\\d")
+"""℃, units and words in one character, katakana whose marks are apart, and digits of other scripts."""
 _NARROW = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
 """Letters, digits and signs as wide as a Chinese character, with the plain ones."""
 _NOTE_MARK = re.compile(r"(?<=\w)\[\d{1,3}\]")
@@ -194,9 +195,13 @@ def _model(stemmer: str | None) -> qdrant.Bm25:
 def _prepared(text: str) -> str:
     """Return the text with composed and narrow characters, and with the marks of notes apart: ``500 [1]``."""
     if not text.isascii():
-        text = _HALF_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+        text = _COMPATIBLE.sub(_plain_form, text)
         text = unicodedata.normalize("NFC", text).translate(_NARROW)
     return _NOTE_MARK.sub(r" \g<0>", text)
+
+
+def _plain_form(found: re.Match[str]) -> str:
+    return str(unicodedata.decimal(found[0])) if found[0].isdecimal() else unicodedata.normalize("NFKC", found[0])
 
 
 def is_unspaced(text: str) -> bool:
