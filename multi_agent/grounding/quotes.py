@@ -1,9 +1,10 @@
 """Finds a quote in its passage: an exact match after folding, never by similarity.
 
 Folding removes what copying changes: compatibility forms and ligatures (Unicode NFKC), typographic quotation marks and
-dashes, soft hyphens and zero-width characters, runs of white space, and hyphenation at line ends. It keeps letters,
-digits, their case and their order. A raised figure after a figure stays raised, because 10⁶ is not 106. After a letter,
-as in m² and CO₂, it is the same as a plain one. Struck text (``~~…~~``) is not found without its marks.
+dashes, soft hyphens and zero-width characters, runs of white space, also in scripts without spaces, and hyphenation at
+line ends. It keeps letters, digits, their case and their order. A raised figure after a figure stays raised, because
+10⁶ is not 106. After a letter, as in m² and CO₂, it is the same as a plain one. Struck text (``~~…~~``) is not found
+without its marks.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from vectorstore.text.sentences import Span
 _MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "‚": "'", "−": "-"})
 # Thai and Lao, Myanmar, Khmer, kana and Han, compatibility ideographs
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uf900-\ufaff]")
+_GAP = re.compile(rf"(?<={_SPACELESS.pattern}) (?={_SPACELESS.pattern}|[^\w ])|(?<=[^\w ]) (?={_SPACELESS.pattern})")
+"""A blank that a line break leaves in a script without spaces."""
 _INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
 _STRUCK = "~~"
 _SHIFT = re.compile(r"(?<=[^\W\d_])[\^_](?=\d)")
@@ -72,7 +75,8 @@ def fold(text: str) -> str:
     The result is that of ``_fold``, which also maps it to the original text and takes ten times as long.
     """
     joined = _BROKEN.sub(_join_broken, text)
-    return " ".join(_SHIFT.sub("", joined if joined.isascii() else joined.translate(_FOLDED)).split())
+    plain = " ".join(_SHIFT.sub("", joined if joined.isascii() else joined.translate(_FOLDED)).split())
+    return plain if plain.isascii() else _GAP.sub("", plain)
 
 
 def _join_broken(hyphen: re.Match[str]) -> str:
@@ -126,6 +130,8 @@ def _fold(text: str, *, join_hyphenated: bool) -> _Folded:
     for index, character in _without_shifts(_units(text, join_hyphenated)):
         if character == " " and (not folded or folded[-1] == " "):
             continue
+        if folded[-1:] == [" "] and _GAP.match("".join(folded[-2:]) + character, 1):
+            del folded[-1], origins[-1]
         folded.append(character)
         origins.append(index)
     return _Folded("".join(folded), origins)
