@@ -57,7 +57,7 @@ class _ToolCall(BaseModel):
 class _Content(BaseModel):
     """A message, or the delta of one. Servers differ in the name of the field for thinking."""
 
-    content: str | list[dict[str, Any]] | None = None
+    content: str | dict[str, Any] | list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
     reasoning_content: Any = None
@@ -76,10 +76,10 @@ class _Content(BaseModel):
 
 
 def _parts(content: Any, kind: str) -> str:
-    """Return the text of a content, which may be a list of nested parts."""
+    """Return the text of a content, which may be a part, or a list of nested parts."""
     if isinstance(content, str):
         return content
-    parts = content if isinstance(content, list) else []
+    parts = content if isinstance(content, list) else [content]
     return "".join(_parts(part[kind], "text") for part in parts if isinstance(part, dict) and kind in part)
 
 
@@ -228,7 +228,7 @@ class OpenAICompatible:
                 timings = chunk.timings or timings
                 for choice in chunk.choices:
                     last = choice if choice.finish_reason else last
-                    delta = choice.delta or _Content()
+                    delta = choice.delta or choice.message or _Content()
                     added, thought = delta.text, delta.thinking
                     if added or thought:
                         received()

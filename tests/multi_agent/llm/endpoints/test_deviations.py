@@ -57,6 +57,7 @@ WHOLE = {
     "no completion tokens": whole({"content": GRAZ}, {"prompt_tokens": 100, "total_tokens": 150}),
     "null tokens": whole({"content": GRAZ}, {"prompt_tokens": 100, "completion_tokens": None, "total_tokens": 150}),
     "parts": whole({"content": PARTS}),
+    "a part": whole({"content": PARTS[1]}),
     "thinking in parts": whole({"content": GRAZ, "reasoning_content": [{"type": "text", "text": "Brr."}]}),
     "arguments as an object": whole({"content": None, "tool_calls": [{"function": {"arguments": {"city": "Graz"}}}]}),
 }
@@ -65,6 +66,7 @@ STREAMED = {
     "ping": stream({"type": "ping"}, piece(GRAZ), ": ping", END),
     "named ping": stream(piece(GRAZ), 'event: ping\ndata: {"type": "ping"}', END),
     "parts": stream(*(piece([part]) for part in PARTS), END),
+    "a message": stream({"choices": [{"message": {"content": GRAZ}, "finish_reason": "stop"}], "usage": USAGE}),
     "no delta": stream(piece(GRAZ), {"choices": [{"finish_reason": "stop"}]}, {"choices": [], "usage": USAGE}),
     "no completion tokens": stream(piece(GRAZ), END | {"usage": {"prompt_tokens": 100, "total_tokens": 150}}),
     "empty first chunk": stream({"choices": [], "prompt_filter_results": []}, piece(GRAZ), END),
