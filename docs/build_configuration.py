@@ -40,8 +40,8 @@ A `candor.toml` in the working folder is not read: the folder may be somebody el
 provider, the address or the key of a model, the other two cannot be chosen in the page.
 
 `--home`, before or after the command, or `CANDOR_HOME` sets the data folder. Without either, Candor uses the
-user's data folder of the operating system. Commands that store something, such as `ingest` and `serve`, create a
-folder that does not exist, and say so. The others refuse it.
+user's data folder of the operating system. `doctor`, and commands that store something, such as `ingest` and `serve`,
+create a folder that does not exist, and say so. The others refuse it.
 """
 NAMED_TABLES = """
 `[llms.NAME]` has the same keys as `[llm]`. It describes a further model that agents and questions can name. Its

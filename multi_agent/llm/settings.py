@@ -78,7 +78,7 @@ class EndpointSettings(SettingsGroup):
     )
     sampling_temperature: float | None = Field(
         default_factory=_default_sampling, ge=0, le=2, description="temperature if several answers to a question are "
-        "compared; None uses the endpoint's own")  # fmt: skip
+        "compared; by default 0.7, or the endpoint's own if `temperature` is None")  # fmt: skip
     stream: bool = Field(
         default=True, description="stream responses, so that claims appear while they are written and responses that "
         "hang or repeat themselves are stopped; false for endpoints that cannot stream token counts")  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ PAGES = [
     for page in sorted(ROOT.glob(pattern))
 ]
 PATH = re.compile(r"`((?:api|benchmarks|docs|ingest|multi_agent|sample_docs|tests|vectorstore)/[\w./]*)`")
+SETTING = re.compile(r"`((?:llm|research|ingest|store|service|tools)\.[a-z_.]+)(?: = [^`]*)?`")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -38,8 +40,24 @@ def test_mentioned_paths_exist(page: str) -> None:
     assert not {path for path in mentioned if "NAME" not in path and not (ROOT / path).exists()}
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
+def test_mentioned_settings_exist(page: str) -> None:
+    mentioned = {match[1] for match in SETTING.finditer((ROOT / page).read_text(encoding="utf-8"))}
+    assert mentioned <= set(settings())
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_name_endpoints_that_the_page_defines(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     named = set(re.findall(r"candor agents give .*--model (\w+)", text))
     assert named <= set(re.findall(r"^\[llms\.(\w+)\]", text, re.MULTILINE))
+
+
+def settings() -> Iterator[str]:
+    """Yield the names of the tables and settings on their page."""
+    table = ""
+    for line in (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8").splitlines():
+        if heading := re.match(r"## `\[(.+)\]`", line):
+            yield (table := heading[1])
+        elif row := re.match(r"\| `(\w+)` \|", line):
+            yield f"{table}.{row[1]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from api.cli.commands.serve import _kinds
+from api.cli.commands.serve import _kinds, worker
+from api.jobs.models import JobKind
 from api.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,9 +62,9 @@ def test_the_pods_mount_the_uploads_where_the_setting_says(kubernetes: list[dict
 
 def test_the_workers_take_every_kind_of_job(compose: dict[str, Any], kubernetes: list[dict[str, Any]]) -> None:
     commands = [compose["services"]["worker"]["command"], list(pods(kubernetes))[1]["containers"][0]["args"]]
-    for command in commands:
+    for command in (*commands, ["worker", "--queues", inspect.signature(worker).parameters["queues"].default]):
         assert command[:2] == ["worker", "--queues"]
-        assert len(_kinds(command[2])) == 3
+        assert _kinds(command[2]) == list(JobKind)
 
 
 def by_kind(objects: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

@@ -63,8 +63,8 @@ def worker(
     cli: Cli,
     queues: Annotated[
         str,
-        typer.Option("--queues", "-q", help="Kinds of job to take, separated by commas: research, ingest, evaluation."),
-    ] = "research,ingest,evaluation",
+        typer.Option("--queues", "-q", help="Kinds of job, separated by commas: research, ingest, evaluation, table."),
+    ] = "research,ingest,evaluation,table",
 ) -> None:
     """Take jobs of the services that use the same Postgres database and Qdrant server, until Ctrl-C or SIGTERM.
 
