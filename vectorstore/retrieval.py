@@ -154,8 +154,9 @@ class Retriever:
         embedder = self._embedder if mode is not SearchMode.WORDS else None
         asked = _embedded(embedder, query, mode) if embedder else Query(query)
         hits = view.search(mode, asked, limit, where)
-        ranked = not (embedder or mode is SearchMode.WORDS or isinstance(view, JoinedCollections))  # by another process
-        if not ranked and mode is not SearchMode.MEANING and any(quotes(hit.chunk.text) for hit in hits):
+        # Without an embedder, the search process has ranked the hits of a single collection.
+        ranked_remotely = not (embedder or mode is SearchMode.WORDS or isinstance(view, JoinedCollections))
+        if not ranked_remotely and mode is not SearchMode.MEANING and any(quotes(hit.chunk.text) for hit in hits):
             hits = view.search(mode, asked, max(limit, DEPTH), where)
             hits = writers_first(hits, _finder(query, view.languages(exact=False)))[:limit]
         return sorted(hits, key=_sort_key)

@@ -22,7 +22,7 @@ _MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'
 # Thai and Lao, Myanmar, Khmer, kana and Han, compatibility ideographs
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uf900-\ufaff]")
 _GAP = re.compile(rf"(?<={_SPACELESS.pattern}) (?={_SPACELESS.pattern}|[^\w ])|(?<=[^\w ]) (?={_SPACELESS.pattern})")
-"""A blank that a line break leaves in a script without spaces."""
+"""A space between characters of a script that has none, where a line break was."""
 _INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
 _STRUCK = "~~"
 _SHIFT = re.compile(r"(?<=[^\W\d_])[\^_](?=\d)")

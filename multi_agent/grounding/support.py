@@ -372,7 +372,7 @@ class SupportRules:
         return show(chunk.model_copy(update={"section": item.section}), item.pages) if chunk else item.name
 
     def _header(self, item: Evidence) -> str:
-        """Return the header of the quote's table, or '' if it is of none."""
+        """Return the header of the table that the quote is from. Empty if it is from no table."""
         chunk = self._chunks.get(item.chunk_id)
         if chunk is None or not (chunk.header or chunk.kind is ChunkKind.TABLE) or _is_beside_table(item.quote, chunk):
             return ""
@@ -382,7 +382,7 @@ class SupportRules:
 
 
 def _is_beside_table(quote: str, chunk: Chunk) -> bool:
-    """Return whether a quote begins in a line that is no row of a table."""
+    """Return whether the quote starts in a line outside the table of its passage."""
     before, found, _ = chunk.text.partition(quote.partition("\n")[0])
     return bool(found) and not (before.rpartition("\n")[2] + found).startswith("|")
 

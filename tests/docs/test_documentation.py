@@ -54,7 +54,7 @@ def test_commands_name_endpoints_that_the_page_defines(page: str) -> None:
 
 
 def settings() -> Iterator[str]:
-    """Yield the names of the tables and settings on their page."""
+    """Yield the name of each table and each setting in configuration.md."""
     table = ""
     for line in (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8").splitlines():
         if heading := re.match(r"## `\[(.+)\]`", line):

@@ -33,7 +33,7 @@ ANALYSIS = "words-v7"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
 _COMPATIBLE = re.compile("[\u2103\u2109\u3200-\u33ff\uff65-\uff9f]+|(?![0-9])\\d")
-"""℃, units and words in one character, katakana whose marks are apart, and digits of other scripts."""
+"""Characters that stand for several (℃, ㎡, ㈱), half-width katakana, and digits of other scripts."""
 _NARROW = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
 """Letters, digits and signs as wide as a Chinese character, with the plain ones."""
 _NOTE_MARK = re.compile(r"(?<=\w)\[\d{1,3}\]")

@@ -15,7 +15,7 @@ from multi_agent.grounding.meaning.clauses import predicates
 from multi_agent.grounding.meaning.lexicon import Lexicon
 from multi_agent.grounding.meaning.matching import Matcher, country, is_rounded, same_country
 from multi_agent.grounding.meaning.operators import Doubt, governed_differently
-from multi_agent.grounding.meaning.reading import Token
+from multi_agent.grounding.meaning.reading import Token, share_segment
 
 _TIMES = ("figure", "date")
 _DIRECTIONS = {"rise", "raise", "gain", "income", "more", "high"}  # opposites that a formula does not tell apart
@@ -23,8 +23,6 @@ _BOTH_WAYS = ("begin", "rise", "open")  # opposites whose verbs say the same wit
 _PEOPLE = {"male", "parent", "mother"}  # opposites that may be titles: "Uncle Terry" is Terry, "New York" is not York
 _TURNED = {"bound:above": "bound:below", "bound:below": "bound:above",
            "time:before": "time:after", "time:after": "time:before"}  # fmt: skip
-_LINKS = dict.fromkeys(("or", "oder", "ou", "o"), "or") | dict.fromkeys(("and", "und", "et", "y"), "and")
-_BETWEEN = ("between", "zwischen", "entre")
 _NOUN = 3  # words, such as "race car driver"
 _FIRST_CELL = 1
 _COPY = 5  # tokens of a claim that copies its quote
@@ -153,6 +151,7 @@ class _Comparing:
         return best if len(best) >= len(whole) else whole
 
     def _choose(self, matches: Mapping[int, Sequence[int]]) -> list[Aligned]:
+        """Return one place for each token of the claim, from its possible ones. Keeps the order where it can."""
         chosen = _longest_in_order(matches)
         for at, options in matches.items():
             free = [place for place in options if place not in chosen.values()] or options
@@ -454,11 +453,16 @@ class _Comparing:
         )
 
     def _alternatives(self) -> Iterator[Doubt]:
-        """Yield a doubt if two adjacent figures or dates are joined in another way: "5 or 10" for "5 to 10"."""
+        """Yield a doubt if the claim joins two adjacent figures or dates with another word, such as "or" for "to"."""
         for one, other in pairwise(self._pairs):
             adjacent = one.quote.kind == other.quote.kind in _TIMES and other.place == one.place + 1
-            if adjacent and _link(one.claim, other.claim) != _link(one.quote, other.quote):
+            if adjacent and self._link(one.claim, other.claim) != self._link(one.quote, other.quote):
                 yield Doubt(f"“{other.claim.text}” is joined in another way in the quote", conflict=False)
+
+    def _link(self, one: Token, other: Token) -> str:
+        """Return whether two adjacent figures are an "alternative" or an "addition". Empty for a range and a list."""
+        links = sorted(self._lexicon.links[each] for each in other.joints - one.joints if each in self._lexicon.links)
+        return "" if one.marker in self._lexicon.between else "".join(links[:1])
 
     def _outranked(self) -> Iterator[Doubt]:
         """Yield a doubt if the claim leaves out a rank before a word: "the largest" for "the third largest"."""
@@ -552,7 +556,7 @@ class _Comparing:
 def _described(tokens: Sequence[Token], at: int) -> set[int]:
     """Return the places of the words that a country or nationality describes, as in "Toral, an Italian group"."""
     token = tokens[at]
-    lead = next(each for each in range(at + 1) if _share_segment(tokens[each], token))
+    lead = next(each for each in range(at + 1) if share_segment(tokens[each], token))
     is_from = token.marker and country(token.text) == token.text
     after = [] if is_from else _phrase(tokens, range(at, len(tokens)))[1:]
     found = after or _phrase(tokens, range(lead, at)[::-1])
@@ -567,20 +571,10 @@ def _phrase(tokens: Sequence[Token], places: Sequence[int]) -> list[int]:
     for at in places[1:]:
         one, last = tokens[at], tokens[found[-1]]
         ends = country(one.text) or (last.is_name and not (one.is_name or len(found) == 1))
-        if ends or not (_share_segment(one, last) and tokens[max(at, found[-1])].adjoins):
+        if ends or not (share_segment(one, last) and tokens[max(at, found[-1])].adjoins):
             break
         found.append(at)
     return found
-
-
-def _link(one: Token, other: Token) -> str:
-    """Return what joins two adjacent figures: "or", "and", or "" for a range, such as "between 5 and 10"."""
-    links = {_LINKS[joint] for joint in other.joints - one.joints if joint in _LINKS}
-    return "" if one.marker in _BETWEEN else next(iter(links), "")
-
-
-def _share_segment(one: Token, other: Token) -> bool:
-    return (one.sentence, one.segment) == (other.sentence, other.segment)
 
 
 def _telling(named: Iterable[set[int]]) -> list[int]:

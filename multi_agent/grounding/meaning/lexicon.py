@@ -54,7 +54,9 @@ class Lexicon:
             [tuple(phrase.split()) for phrase in data.get(name, "").split(";") if phrase]
             for name in ("half", "below_zero")
         )
-        self.cases = frozenset(data.get("cases", "").split())
+        self.case_articles = frozenset(data.get("case_articles", "").split())
+        self.links = {word: name for name in ("alternative", "addition") for word in data.get(name, "").split()}
+        self.between = frozenset(data.get("between", "").split())
         self.operators = {
             tuple(phrase.split()): operator
             for operator, phrases in data["operators"].items()

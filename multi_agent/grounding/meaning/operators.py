@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from multi_agent.grounding.meaning.reading import Token
+from multi_agent.grounding.meaning.reading import Token, share_segment
 
 _NOT = "not"
 _EXCLUSIVE = ("bound", "time", "amount")
@@ -38,9 +38,9 @@ def governed_differently(
     for mine, quoted in pairs:
         beside = {each for token in quotes if token.sentence == quoted.sentence for each in token.governs} - _ONLY
         around = beside | {each for _, token in pairs if token.sentence == quoted.sentence for each in token.governs}
-        denied = [any(_NOT in token.governs for token in tokens if _is_beside(token, each))
+        denied = [any(_NOT in token.governs for token in tokens if share_segment(token, each))
                   for each, tokens in ((mine, claim), (quoted, quotes))]  # fmt: skip
-        yield from _exclusions(mine, quoted, same=denied[0] == denied[1])
+        yield from _exclusions(mine, quoted, denied_alike=denied[0] == denied[1])
         yield from _only_on_one_side(mine, quoted, around, said)
 
 
@@ -60,7 +60,7 @@ def _negations(
         before = quotes[max(0, quotes.index(quoted) - 1)]  # a verb may deny it, too: "postponed the vote"
         is_object = before.ending == "ed" and not quoted.leads and all(each != before for _, each in pairs)
         is_object |= not mine.marker and quoted.marker != ""  # "without service charges" for "plus 410 for service"
-        limits = [_of_segment(mine, claim), _of_segment(quoted, quotes)]  # "not open before 9" for "opens at 9"
+        limits = [_limits_beside(mine, claim), _limits_beside(quoted, quotes)]  # "not open before 9" for "opens at 9"
         conflict = _same_clause(mine, quoted, pairs) and not (is_object and _NOT in mine.governs)
         conflict &= limits[0] == limits[1]
         yield Doubt(f"only {side} negates “{mine.text}”", conflict)
@@ -70,14 +70,10 @@ def _negations(
         yield Doubt("only the claim has a negation", conflict=False)
 
 
-def _of_segment(token: Token, tokens: Iterable[Token]) -> frozenset[str]:
-    """Return the bounds and times in the segment of a token."""
-    beside = (operator for each in tokens if _is_beside(each, token) for operator in each.governs)
+def _limits_beside(token: Token, tokens: Iterable[Token]) -> frozenset[str]:
+    """Return the operators of limits and times, such as "before", in the same segment as the token."""
+    beside = (operator for each in tokens if share_segment(each, token) for operator in each.governs)
     return frozenset(operator for operator in beside if _kind(operator) in _PLACES)
-
-
-def _is_beside(one: Token, other: Token) -> bool:
-    return (one.sentence, one.segment) == (other.sentence, other.segment)
 
 
 def _same_clause(mine: Token, quoted: Token, pairs: Sequence[tuple[Token, Token]]) -> bool:
@@ -109,14 +105,17 @@ def _count(tokens: Iterable[Token]) -> int:
     return sum(_NOT in token.governs for token in tokens)
 
 
-def _exclusions(mine: Token, quoted: Token, *, same: bool) -> Iterator[Doubt]:
-    """Yield operators that cannot both be right, such as "at least" and "at most", if the ``same`` is negated."""
+def _exclusions(mine: Token, quoted: Token, *, denied_alike: bool) -> Iterator[Doubt]:
+    """Yield a doubt for operators that exclude each other, such as "at least" and "at most".
+
+    It is a conflict only if the claim and the quote are both negated, or neither is.
+    """
     claimed, given = mine.governs, quoted.governs
     for kind in _EXCLUSIVE:
         one, other = _of(kind, claimed), _of(kind, given)
         if one and other and not one & other:
             is_known = kind != "amount" or "amount:all" in one | other  # "many" may be right for "most"
-            yield Doubt(f"{_name(one)} for {_name(other)} “{quoted.text}”", conflict=is_known and same)
+            yield Doubt(f"{_name(one)} for {_name(other)} “{quoted.text}”", conflict=is_known and denied_alike)
     for pair in _EXCLUDING:
         if pair <= claimed | given and not (pair <= claimed or pair <= given) and not claimed & given & pair:
             yield Doubt(f"{_name(claimed & pair)} for {_name(given & pair)} “{mine.text}”", conflict=True)

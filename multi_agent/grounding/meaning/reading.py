@@ -28,7 +28,7 @@ _SENTENCE = re.compile(rf"(?<=[.!?]){_ABBREVIATED}[\"')\]]* (?=[^a-z])|\n")
 _OWNER = re.compile(
     r"\b((?!(?:It|He|She|That|There|What|Who|Let|Here)')(?:[A-Z][^\W\d_]+ )*[A-Z][^\W\d_]+)'s(?= [^\W\d_])"
 )
-"""A name that owns what follows: "Ann's mother" is read as "of Ann mother"."""
+"""A name in the possessive. "Ann's mother" is read as "of Ann mother"."""
 _REPLACED = ((re.compile(r"(?i)\bcannot\b"), "can not"), (re.compile(r"(?i)\bwon't\b"), "will not"),
              (re.compile(r"(?i)\bno\. ?(?=\d)"), "number "), (_OWNER, r"of \1"), (re.compile(r"'s\b"), ""),
              (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), " per "),
@@ -82,7 +82,7 @@ class Token(NamedTuple):
     written: str = ""
     """The text as it is written."""
     article: str = ""
-    """The article before it, if it tells the role of a noun."""
+    """The article before it, if its form shows the grammatical case, such as "den" in German."""
 
     @property
     def is_count(self) -> bool:
@@ -98,6 +98,11 @@ class Token(NamedTuple):
     @property
     def kind(self) -> str:
         return "date" if self.dates else "figure" if self.values else "name" if self.is_name else "word"
+
+
+def share_segment(one: Token, other: Token) -> bool:
+    """Return whether both tokens are in the same segment of a sentence."""
+    return (one.sentence, one.segment) == (other.sentence, other.segment)
 
 
 def normalized(text: str) -> str:
@@ -285,7 +290,7 @@ class _Sentence:
         # "Paris is the capital" may be turned round, "Paris is a capital" may not.
         self._copula = (self._copula or word in lexicon.copulas) and word not in lexicon.indefinite
         self._linked = self._linked or word in lexicon.copulas
-        self._article = word if word in lexicon.cases else ""
+        self._article = word if word in lexicon.case_articles else ""
         self._adjacent = False
         return 1
 

@@ -76,7 +76,7 @@ class _Content(BaseModel):
 
 
 def _parts(content: Any, kind: str) -> str:
-    """Return the text of a content, which may be a part, or a list of nested parts."""
+    """Return the text of the content of a message: a string, an object with a text, or a list of such objects."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
