@@ -49,9 +49,10 @@ _load_once = cache(make_embedder)
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embedder: Embedder) -> Run:
     """``run("ask", "Why?", "--json")``. The data folder exists. All commands share the loaded embedding models."""
     Path(os.environ["CANDOR_HOME"]).mkdir(mode=0o700, exist_ok=True)
+    default_model = EmbeddingSettings(), EmbeddingSettings(precision="float32")
     monkeypatch.setattr(
         "vectorstore.embedding.embedder.make_embedder",
-        lambda settings: embedder if settings == EmbeddingSettings() else _load_once(settings),
+        lambda settings: embedder if settings in default_model else _load_once(settings),
     )
 
     def call(*arguments: str | Path) -> Result:
