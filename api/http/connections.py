@@ -6,6 +6,7 @@ uvicorn limits requests but not connections. Without a limit, idle connections u
 import asyncio
 import resource
 from collections import Counter
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -73,6 +74,17 @@ def make_protocol(limits: ConnectionLimits) -> type[H11Protocol]:
             if self._admitted is not None:
                 limits.release(self._admitted)
             super().connection_lost(exc)
+
+        def handle_websocket_upgrade(self, event: h11.Request) -> None:
+            super().handle_websocket_upgrade(event)
+            upgraded: Any = self.transport.get_protocol()  # from now on, only it is told that the connection is lost
+            lost, address = upgraded.connection_lost, self._admitted or ""
+
+            def release(exc: Exception | None) -> None:
+                limits.release(address)
+                lost(exc)
+
+            upgraded.connection_lost = release
 
         def data_received(self, data: bytes) -> None:
             if self._admitted is None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
@@ -88,6 +90,10 @@ def test_closed_connections_count_no_longer(start: Callable[..., RunningService]
             with connections(service.url, 1):
                 pass
         until(lambda: is_up(service.url))
+        for _ in range(3):  # web sockets leave the protocol of HTTP
+            with pytest.raises(InvalidStatus, match="404"):
+                connect(f"{service.url.replace('http', 'ws', 1)}/v1/runs/none/ws", open_timeout=LIMIT_S)
+            until(lambda: is_up(service.url))
 
 
 @pytest.mark.parametrize("sent", ["", "GET /healthz HTTP/1.1\r\nHo", BODY])
