@@ -89,7 +89,7 @@ class _Form:
         self._name = self._value = self._disposition = b""
         self._open: IO[bytes] | None = None
         self._shown = ""
-        self._total = self._written = self._stored = 0
+        self._total = self._written = self._stored = self._described = 0
         self._complete = False
         self._in_meta = False
         self.meta: list[bytearray] = []
@@ -164,7 +164,8 @@ class _Form:
     def write(self, data: bytes, start: int, end: int) -> None:
         if self._in_meta:
             self.meta[-1] += data[start:end]
-            if sum(map(len, self.meta)) > _MOST_META:
+            self._described += end - start
+            if self._described > _MOST_META:
                 raise UsageError(f"The fields `meta` of the upload have more than {_MOST_META:,} bytes.")
             return
         assert self._open is not None

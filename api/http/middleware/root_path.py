@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class RootPath:
-    """ASGI middleware that removes the path from requests and adds it to the addresses of redirects."""
+    """ASGI middleware that removes the path from requests and adds it to addresses of redirects and of next pages."""
 
     def __init__(self, app: ASGIApp, root: str) -> None:
         self._app, self._root = app, root
@@ -30,6 +30,8 @@ class RootPath:
                 url = urlsplit(headers.get("location", ""))
                 if url.path.startswith("/") and url.netloc in ("", host):
                     headers["location"] = url._replace(scheme="", netloc="", path=self._root + url.path).geturl()
+                if (link := headers.get("link", "")).startswith("</"):
+                    headers["link"] = f"<{self._root}{link[1:]}"
             await send(message)
 
         if scope["path"].startswith(f"{self._root}/"):

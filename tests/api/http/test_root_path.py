@@ -38,6 +38,7 @@ def test_addresses_of_answers_have_the_path(below: httpx.Client) -> None:
     assert below.get("/candor/docs/").headers["location"] == "/candor/docs"
     added = below.post("/candor/v1/memories", json={"text": "The fee is in euros."})
     assert added.headers["location"] == f"/candor/v1/memories/{added.json()['id']}"
+    assert below.get("/v1/audit", params={"limit": 1}).headers["link"].startswith("</candor/v1/audit?limit=1&before=")
 
 
 def test_the_page_names_no_address_from_the_root() -> None:

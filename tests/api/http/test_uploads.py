@@ -189,6 +189,18 @@ def test_what_is_too_large_is_refused_and_names_the_setting(start: Start) -> Non
         assert client.stored() == []
 
 
+def test_many_fields_of_metadata_are_read_in_linear_time(start: Start) -> None:
+    part = '--x\r\nContent-Disposition: form-data; name="meta"\r\n\r\n1\r\n'
+    with start() as http:
+        began = time.monotonic()
+        refused = http.post(
+            "/v1/collections/papers/documents", content=part.encode() * 30_000 + b"--x--\r\n",
+            headers={"Content-Type": "multipart/form-data; boundary=x"},
+        )  # fmt: skip
+        assert refused.status_code == 422
+        assert time.monotonic() - began < 10
+
+
 def test_a_document_that_failed_says_why_and_is_tried_again(start: Start) -> None:
     with start() as client:
         job = client.done(client.upload(("bad.pdf", b"%PDF-1.7 no document"), SOUP))

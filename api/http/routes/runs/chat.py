@@ -62,7 +62,7 @@ class ChatRoute(APIRoute):
             except RequestValidationError as error:
                 fault = error.errors()[0]
                 location = ".".join(map(str, fault["loc"][1:]))
-                return _error(400, f"{location}: {fault['msg']}", param=location or None)
+                return _error(400, ": ".join(filter(None, (location, fault["msg"]))), param=location or None)
             except EXPECTED as error:
                 problem = problem_of(error)
                 code = 400 if problem.status == 422 else problem.status
