@@ -9,15 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from api.cli.ask.run import make_budgeted, run_question
-from api.cli.common import Cli, make_console, print_json, print_message
+from api.cli.common import Cli, expected_errors, make_console, print_error, print_json, print_message
 from api.cli.render.answers import show_answer, show_sources
-from api.errors import UsageError, command_message
+from api.errors import command_message
 from api.services.exports.export import Report
-from multi_agent.errors import AgentError
 from multi_agent.values.answer import Answer
 from multi_agent.values.context import Candidate
 from multi_agent.values.request import Request
-from vectorstore.errors import StoreError
 from vectorstore.models import names_in
 
 _HELP = {
@@ -80,8 +78,8 @@ class Chat:
             if self._last and (chosen := pick(self._last, question)):
                 request = with_choice(request, chosen, self._last)
             answer = run_question(candor, request, self._collection, progress=progress)
-        except (UsageError, AgentError, StoreError) as error:
-            print_message(f"candor: {command_message(error)}")
+        except expected_errors() as error:
+            print_error(error, command_message(error), as_json=self._cli.as_json, indent=None)
         except KeyboardInterrupt:  # Ctrl-C before the run stored its cancellation
             print_message("Cancelled.")
         else:

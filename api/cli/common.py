@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 from typer.models import CommandFunctionType
 
-from api.errors import UsageError, usage_errors
+from api.errors import FileNotThere, HomeError, KeyNotFound, NotOurs, UsageError, usage_errors
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -468,6 +468,34 @@ def print_message(text: str, end: str = "\n") -> None:
     from multi_agent.values.sources import readable
 
     print(readable(text), end=end, file=sys.stderr, flush=True)
+
+
+def expected_errors() -> tuple[type[Exception], ...]:
+    """Return the error classes whose messages are for users. Other errors are bugs and are shown with a traceback."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from ingest.errors import IngestError
+    from multi_agent.errors import AgentError
+    from vectorstore.errors import StoreError
+
+    return (
+        UsageError,
+        FileNotThere,
+        HomeError,
+        KeyNotFound,
+        NotOurs,
+        IngestError,
+        AgentError,
+        StoreError,
+        SQLAlchemyError,
+    )
+
+
+def print_error(error: Exception, message: str, *, as_json: bool, indent: int | None = 2) -> None:
+    """Print the message of an error to standard error. ``as_json``: print a JSON value to standard output, too."""
+    if as_json:
+        print_json({"error": {"type": type(error).__name__, "message": message}}, indent=indent)
+    print_message(f"candor: {message}")
 
 
 def schema_lines(title: str, schema: dict[str, Any]) -> list[str]:

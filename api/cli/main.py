@@ -24,8 +24,16 @@ import typer
 from typer.main import get_command, get_command_from_info, get_command_name, get_group
 
 from api.cli import commands
-from api.cli.common import INTERRUPTED, Home, command_group, print_json, print_message, print_text
-from api.errors import FileNotThere, HomeError, KeyNotFound, NotOurs, UsageError, command_message
+from api.cli.common import (
+    INTERRUPTED,
+    Home,
+    command_group,
+    expected_errors,
+    print_error,
+    print_message,
+    print_text,
+)
+from api.errors import UsageError, command_message
 from base.installation import own_version
 from ingest.ledger.interrupts import is_interrupted
 
@@ -131,7 +139,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that is not UTF-8 gets its unknown characters escaped
             stream.reconfigure(errors="backslashreplace")
-    as_json = "--json" in sys.argv
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", FutureWarning)  # renamed settings
@@ -142,9 +149,7 @@ def main() -> None:
     except SystemExit as error:
         raise SystemExit(INTERRUPTED if error.code and is_interrupted(error) else error.code) from None
     except UsageError as error:
-        _fail(command_message(error), type(error).__name__, as_json, 2)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader closed the pipe, as in `candor runs | head`
+        _fail(error, command_message(error), 2)
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             try:
@@ -155,31 +160,18 @@ def main() -> None:
                 print_message(f"candor: Cannot write the output: {error.strerror}.")
                 raise SystemExit(1) from None
             where = f" {error.filename}" if error.filename else ""
-            _fail(f"Cannot write{where}: {error.strerror}. Free some space.", type(error).__name__, as_json, 1)
-        if not isinstance(error, _expected()):
+            _fail(error, f"Cannot write{where}: {error.strerror}. Free some space.", 1)
+        if not isinstance(error, expected_errors()):
             raise
-        _fail(command_message(error), type(error).__name__, as_json, 1)
+        _fail(error, command_message(error), 1)
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     print_message(f"candor: warning: {message}")
 
 
-def _expected() -> tuple[type[Exception], ...]:
-    """Return the error classes whose messages are for users. Other errors are bugs and are shown with a traceback."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from ingest.errors import IngestError
-    from multi_agent.errors import AgentError
-    from vectorstore.errors import StoreError
-
-    return (FileNotThere, HomeError, KeyNotFound, NotOurs, IngestError, AgentError, StoreError, SQLAlchemyError)
-
-
-def _fail(message: str, kind: str, as_json: bool, code: int) -> None:
-    if as_json:
-        print_json({"error": {"type": kind, "message": message}})
-    print_message(f"candor: {message}")
+def _fail(error: Exception, message: str, code: int) -> None:
+    print_error(error, message, as_json="--json" in sys.argv)
     sys.exit(code)
 
 

@@ -88,11 +88,12 @@ def report(
         answer = _resume(cli, candor, resume)
     else:
         given = read_template(template, ReportTemplate) if template else ReportTemplate()
-        question, sections = question or given.question, list(map(_section, section or ())) or given.sections
+        question, form = question or given.question, form or given.format
+        sections = list(map(_section, section or ())) or given.sections
         options = {
             "mode": mode,
             "model": cli.model,
-            "report": {"format": form or given.format, "sections": sections, "outline_only": outline_only},
+            "report": {"format": form, "sections": sections, "outline_only": outline_only},
             **cli.chosen_sources,
         }
         request = make_budgeted(

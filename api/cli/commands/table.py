@@ -22,6 +22,7 @@ from api.cli.common import (
 )
 from api.cli.filters import make_filter
 from api.errors import UsageError, usage_errors
+from base.counts import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -240,10 +241,12 @@ def _fill(candor: Candor, table: Table, request: FillRequest, cli: Cli) -> None:
     known: set[str] = set()
 
     def report(progress: FillProgress, document: str, cells: Sequence[Cell]) -> None:
-        print_message(fill_line(progress, document, cells, known))
+        if not cli.as_json:
+            print_message(fill_line(progress, document, cells, known))
 
     with candor.collections.open_library(table.collection) as library:
-        print_message(f"{candor.tables.estimate(library, table, request)}.")
+        if not cli.as_json:
+            print_message(f"{candor.tables.estimate(library, table, request)}.")
         try:
             ended = asyncio.run(candor.tables.fill(library, table, request, cli.caller, on_cells=report))
         except KeyboardInterrupt:
@@ -251,5 +254,7 @@ def _fill(candor: Candor, table: Table, request: FillRequest, cli: Cli) -> None:
             raise
     cli.show(candor.tables.grid(table), show_grid)
     if ended.failed:
-        print_message(f"candor: {ended.failed} cells failed. `candor table fill {table.name}` reads them again.")
+        print_message(
+            f"candor: {count(ended.failed, 'cell')} failed. `candor table fill {table.name}` reads them again."
+        )
         raise typer.Exit(1)

@@ -45,7 +45,9 @@ def invite(cli: Cli, name: Name) -> None:
     candor = cli.make_candor()
     token = candor.callers.sessions.start(candor.users.named(name).id, TokenKind.INVITATION)
     service = candor.settings.service
-    link = f"{service.address(f'http://{service.host}:{service.port}')}/#/invitation/{token}"
+    host = f"[{service.host}]" if ":" in service.host else service.host
+    base = f"{'https' if service.certfile else 'http'}://{host}:{service.port}"
+    link = f"{service.address(base)}/#/invitation/{token}"
     cli.print_result({"link": link}, f"Send this link to {name}:")
     if not cli.as_json:
         print_text(link)

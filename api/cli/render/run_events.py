@@ -58,13 +58,17 @@ def live_progress(collection: str, *, steps: bool) -> Iterator[Subscriber]:
         yield progress.listen
         return
     with Live(get_renderable=progress.line, console=console, refresh_per_second=2, transient=True) as live:
+        waiting = set[str]()
 
         async def listen(event: Event) -> None:
             if isinstance(event.body, events.ApprovalRequested):
+                waiting.add(event.body.approval_id)
                 live.stop()  # the approval prompt needs the terminal
             await progress.listen(event)
             if isinstance(event.body, events.ApprovalDecided):
-                live.start()
+                waiting.discard(event.body.approval_id)
+                if not waiting:
+                    live.start()
 
         yield listen
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -163,6 +167,16 @@ def test_the_audit_log_fits_80_columns(run: Callable[..., Any], home: Path, make
     assert lines[2] == "    prune audit 7 entries older than 90 days"
 
 
+def test_the_link_of_an_invitation_is_the_address_of_the_service(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("users", "add", "ada")
+    assert run("users", "invite", "ada").out.startswith("http://127.0.0.1:8484/#/invitation/")
+    monkeypatch.setenv("CANDOR_SERVICE__HOST", "::1")
+    monkeypatch.setenv("CANDOR_SERVICE__CERTFILE", "service.pem")
+    assert run("users", "invite", "ada").out.startswith("https://[::1]:8484/#/invitation/")
+
+
 def test_show_prints_dates(run: Callable[..., Any], folder: Path) -> None:
     os.utime(folder / "pumps.md", (1_700_000_000, 1_700_000_000))
     run("ingest", folder)
@@ -192,6 +206,22 @@ def test_a_chat_with_an_unknown_collection_does_not_start(run: Callable[..., Any
     run("ingest", folder)
     told = run("chat", "-c", "nosuch")
     assert (told.code, "no collection 'nosuch'" in told.err, "Conversation" in told.err) == (1, True, False)
+
+
+def test_an_error_ends_the_question_and_not_the_chat(
+    run: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*_: Any, **__: Any) -> None:
+        raise OperationalError("SELECT 1", {}, sqlite3.OperationalError("database is locked"))
+
+    run("ingest", folder)
+    monkeypatch.setattr("api.cli.chat.run_question", locked)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Why?\nWhen?\n"))
+    told = run("chat", "--json")
+    assert told.code == 0
+    errors = [json.loads(line)["error"] for line in told.out.splitlines()]
+    assert [each["type"] for each in errors] == ["OperationalError"] * 2
+    assert told.err.count("candor: The database cannot be used: database is locked.") == 2
 
 
 @pytest.mark.parametrize("query", ['"', "!!!", "-"])

@@ -18,11 +18,20 @@ from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from rich.live import Live
 
-from api.cli.render.run_events import LiveProgress, time_left
+from api.cli.render.run_events import LiveProgress, live_progress, time_left
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Usage
-from multi_agent.values.events import Body, Event, ModelAsked, ModelCalled, StepFailed
+from multi_agent.values.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Body,
+    Event,
+    ModelAsked,
+    ModelCalled,
+    StepFailed,
+)
 from multi_agent.values.evidence_events import FoundPassage, Searched
 from support.panel import PLANNER, Panel
 from support.replies import held_until
@@ -138,3 +147,19 @@ def test_a_terminal_shows_the_time_while_the_model_works(
     code, printed = in_terminal("ask", QUESTION, "-v", counted=counted)
     assert code == 0
     assert printed.index(b"pumps.md") < printed.index(b"Planner asks")
+
+
+async def test_the_line_waits_for_all_open_approvals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    shown: list[str] = []
+    for name in ("start", "stop"):
+        monkeypatch.setattr(Live, name, lambda *_, name=name, **__: shown.append(name))
+    requested = [
+        ApprovalRequested(approval_id=each, agent="Analyst", tool="run_python", arguments={}, reason="")
+        for each in "ab"
+    ]
+    decided = [ApprovalDecided(approval_id=each, decision="approved", by="me", arguments={}) for each in "ab"]
+    with live_progress("papers", steps=False) as listen:
+        for body in (*requested, *decided):
+            await listen(Event(run_id="r", number=1, at=datetime.now(UTC), step="", body=body))
+    assert shown == ["start", "stop", "stop", "start", "stop"]

@@ -84,6 +84,9 @@ def test_an_outline_is_saved_and_used_as_a_template(report: Callable[..., Any], 
     saved = tmp_path / "outline.json"
     assert report(ABOUT, "-c", "papers", "--outline-only", "--format", "academic", "--out", saved).code == 0
     model.calls = []
+    again = tmp_path / "again.json"
+    assert report("-c", "papers", "--template", saved, "--outline-only", "--out", again).code == 0
+    assert again.read_text() == saved.read_text()
     made = report("-c", "papers", "--template", saved, "--json").json
     assert made["question"] == ABOUT
     assert [each["title"] for each in made["sections"]] == ["Abstract", "Cold", "Soup", "Discussion"]

@@ -110,7 +110,8 @@ def compare(
     if meaning or cli.model:
         import asyncio
 
-        print_message("The model reads the changes …")
+        if not cli.as_json:
+            print_message("The model reads the changes …")
         differences = asyncio.run(candor.meanings.add(differences, cli.caller, cli.model))
         if not cli.as_json:
             show_meanings(make_console(), differences)

@@ -15,6 +15,7 @@ from api.cli.common import (
     print_message,
     read_data,
 )
+from base.counts import count
 
 app = command_group("sources", "Read sites, repositories, mail, remote folders and services into collections.")
 
@@ -143,10 +144,12 @@ def remove(
     candor = cli.make_candor()
     source = candor.sources.find(collection, name)
     if not yes:
-        typer.confirm(f"Remove the source {name!r} and its {source.documents} documents?", abort=True, err=True)
+        typer.confirm(
+            f"Remove the source {name!r} and its {count(source.documents, 'document')}?", abort=True, err=True
+        )
     try:
         with candor.collections.change(collection) as opened:
             removed = candor.sources.remove(source, opened)
     except CollectionNotFound:  # it was never synced
         removed = candor.sources.remove(source, None)
-    cli.print_result({"removed": name, "documents": removed}, f"Removed {name} and {removed} documents.")
+    cli.print_result({"removed": name, "documents": removed}, f"Removed {name} and {count(removed, 'document')}.")

@@ -14,6 +14,7 @@ from api.cli.common import (
     CollectionsOption,
     command,
     make_console,
+    print_text,
     require_text,
     selection,
 )
@@ -138,7 +139,10 @@ def ask(
         from api.cli.chat import choose
         from api.cli.render.answers import show_answer
 
-        show_answer(make_console(), answer, cli.home, full=verbose)
+        if quiet:
+            print_text(f"{answer.clarification.question}\n{answer.answer}")
+        else:
+            show_answer(make_console(), answer, cli.home, full=verbose)
         if not (chosen := choose(answer, request)):
             return
         answer = research(chosen, named)

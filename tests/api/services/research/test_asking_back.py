@@ -235,6 +235,8 @@ class TestCommandLine:
         asked = run("ask", UNCLEAR)
         assert f"1. {CITY} [1]" in asked.out
         assert f"Go on: candor ask '{full(CITY)}' --continues run_" in asked.err
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+        assert run("ask", UNCLEAR, "--quiet").out == f"{WHICH}\n1. {CITY} [1]\n2. {MARITIME} [2]\n"
         assert json.loads(run("ask", UNCLEAR, "--json").out)["status"] == "needs_clarification"
 
     def test_a_chat_takes_a_number_or_words(
