@@ -1,72 +1,32 @@
-"""Common options, their completion in a shell, command groups, and printing of results and messages."""
+"""Common options, command groups, and printing of results and messages."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 from typer.models import CommandFunctionType
 
-from api.errors import FileNotThere, HomeError, KeyNotFound, NotOurs, UsageError, usage_errors
+from api.cli.completion import complete_collections, complete_runs
+from api.errors import FileNotThere, HomeError, KeyNotFound, NotOurs, UsageError
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from rich.console import Console
 
     from api.auth.permissions import Caller
     from api.bootstrap import Candor
-    from multi_agent.catalog.store import EntryT
 
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
-_RUNS = 50
-_KEPT = "NOT IN (SELECT target FROM bin UNION SELECT id FROM bin)"
-_QUESTION_LENGTH = 60
-_BUSY_TIMEOUT_S = 0.5
-
-
-def complete_collections(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the collections whose names start with ``incomplete``."""
-    names = _query(context, f"SELECT DISTINCT collection FROM documents WHERE collection {_KEPT} ORDER BY collection")
-    return [name for (name,) in names if name.startswith(incomplete)]
-
-
-def complete_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return the latest runs whose ids start with ``incomplete``, each with its question."""
-    query = f"SELECT run_id, question FROM runs WHERE run_id {_KEPT} ORDER BY started_at DESC LIMIT {_RUNS}"
-    runs = ((run_id, " ".join(question.split())) for run_id, question in _query(context, query))
-    return [(run_id, question[:_QUESTION_LENGTH]) for run_id, question in runs if run_id.startswith(incomplete)]
-
-
-def _query(context: typer.Context, query: str) -> list[Any]:
-    """Return the rows. Return none if there is no database or it cannot be read now.
-
-    The shell waits for it each time the user presses Tab. So it reads the SQLite database of the data folder directly,
-    and does not import SQLAlchemy. With Postgres, names are not completed.
-    """
-    from api.settings import find_home
-    from api.storage.home import DATABASE
-
-    path = find_home(context.params.get("home")) / DATABASE
-    if not path.exists():
-        return []
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_TIMEOUT_S)) as connection:
-            return connection.execute(query).fetchall()
-    except sqlite3.Error:  # an error message would break the line that the user is typing
-        return []
-
-
-ModelT = TypeVar("ModelT", bound="BaseModel")
 
 
 def _own_home(context: typer.Context, home: Path | None) -> Path | None:
@@ -79,27 +39,89 @@ Home = Annotated[
 ]
 
 
-class Cli(typer.Context):
+def _day(written: str) -> date:
+    for form in ("%Y-%m-%d", "%Y-%m", "%Y"):
+        with suppress(ValueError):
+            return datetime.strptime(written, form).replace(tzinfo=UTC).date()
+    raise typer.BadParameter(f"{written!r} is not a date. Write a day, month or year: 2024-01-31, 2024-01 or 2024.")
+
+
+@dataclass(eq=False)
+class SharedOptions:
+    """The options that several commands have. ``@app.command(shares=…)`` names those of a command."""
+
+    model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = ""
+    sources: Annotated[
+        str | None,
+        typer.Option(
+            "--sources",
+            help="Sources of answers, separated by commas: documents, web, tools. Default: research.sources.",
+            show_default=False,
+        ),
+    ] = None
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--document",
+            metavar="GLOB",
+            help="Read only documents with this name (wildcards * and ?). Repeatable: any of the names.",
+        ),
+    ] = None
+    folder: Annotated[
+        str | None,
+        typer.Option(
+            "--folder",
+            metavar="PATH",
+            help="Read only documents in this folder, at any depth. The end of its path is sufficient.",
+        ),
+    ] = None
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="Read only files of this type, as in `candor documents`. Repeatable: any type.",
+        ),
+    ] = None
+    since: Annotated[
+        date | None,
+        typer.Option(
+            "--since",
+            parser=_day,
+            metavar="DATE",
+            help="Read only documents of this day or later. The date of a document is the date or period that it "
+            "states, otherwise the day (UTC) of the last file change.",
+        ),
+    ] = None
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", help="Read only documents with this tag. Repeatable: all of the tags."),
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", metavar="NAME=VALUE", help="Read only documents with this metadata. Repeatable: all of it."
+        ),
+    ] = None
+    latest: Annotated[
+        bool,
+        typer.Option(
+            "--latest", help="Of several versions of a document, read only the newest. Says which are left out."
+        ),
+    ] = False
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None
+    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None
+    max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None
+    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0.0001, help="Cost limit.")] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")] = False
+    home: Home = None
+
+
+class Cli(typer.Context, SharedOptions):
     """The context of a command, with the values of its shared options. It is the first parameter of every command.
 
     With ``as_json``, standard output gets one JSON value and no progress is shown.
     """
-
-    as_json = False
-    home: Path | None = None
-    model = ""
-    sources: str | None = None
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_seconds: float | None = None
-    max_cost: float | None = None
-    documents: list[str] | None = None
-    folder: str | None = None
-    types: list[str] | None = None
-    since: date | None = None
-    tags: list[str] | None = None
-    where: list[str] | None = None
-    latest = False
 
     @property
     def limits(self) -> dict[str, float | None]:
@@ -192,88 +214,10 @@ class CommandWithoutJson(Command):
     shared: ClassVar = frozenset({"home"})
 
 
-def _day(written: str) -> date:
-    for form in ("%Y-%m-%d", "%Y-%m", "%Y"):
-        with suppress(ValueError):
-            return datetime.strptime(written, form).replace(tzinfo=UTC).date()
-    raise typer.BadParameter(f"{written!r} is not a date. Write a day, month or year: 2024-01-31, 2024-01 or 2024.")
-
-
 @cache
 def _shared_options() -> Sequence[Any]:
     app = typer.Typer(add_completion=False)
-
-    @app.command()
-    def shared(
-        model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
-        sources: Annotated[
-            str | None,
-            typer.Option(
-                "--sources",
-                help="Sources of answers, separated by commas: documents, web, tools. Default: research.sources.",
-                show_default=False,
-            ),
-        ] = None,
-        documents: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--document",
-                metavar="GLOB",
-                help="Read only documents with this name (wildcards * and ?). Repeatable: any of the names.",
-            ),
-        ] = None,
-        folder: Annotated[
-            str | None,
-            typer.Option(
-                "--folder",
-                metavar="PATH",
-                help="Read only documents in this folder, at any depth. The end of its path is sufficient.",
-            ),
-        ] = None,
-        types: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--type",
-                metavar="TYPE",
-                help="Read only files of this type, as in `candor documents`. Repeatable: any type.",
-            ),
-        ] = None,
-        since: Annotated[
-            date | None,
-            typer.Option(
-                "--since",
-                parser=_day,
-                metavar="DATE",
-                help="Read only documents of this day or later. The date of a document is the date or period that it "
-                "states, otherwise the day (UTC) of the last file change.",
-            ),
-        ] = None,
-        tags: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--tag", metavar="TAG", help="Read only documents with this tag. Repeatable: all of the tags."
-            ),
-        ] = None,
-        where: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--where", metavar="NAME=VALUE", help="Read only documents with this metadata. Repeatable: all of it."
-            ),
-        ] = None,
-        latest: Annotated[
-            bool,
-            typer.Option(
-                "--latest", help="Of several versions of a document, read only the newest. Says which are left out."
-            ),
-        ] = False,
-        max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
-        max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
-        max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None,
-        max_cost: Annotated[float | None, typer.Option("--max-cost", min=0.0001, help="Cost limit.")] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")] = False,
-        home: Home = None,
-    ) -> None: ...
-
+    app.command()(SharedOptions)
     return get_command(app).params
 
 
@@ -351,55 +295,6 @@ def make_console() -> Console:
     return SafeConsole(highlight=False)
 
 
-def require_text(text: str, name: str) -> str:
-    """Return the text. Raises UsageError if it is blank, or was typed in another encoding."""
-    if text.encode(errors="ignore").decode() != text:
-        raise UsageError(
-            f"The {name} is not written in {sys.getfilesystemencoding()}. Set the terminal and the locale to UTF-8."
-        )
-    if not text.strip():
-        raise UsageError(f"The {name} is empty. Write it in quotation marks.")
-    return text
-
-
-def parse_rights(given: Sequence[str]) -> dict[str, str]:
-    """Return the rights by collection, of texts such as `papers=read`. Raises UsageError."""
-    pairs = [each.partition("=") for each in given]
-    if wrong := [each for each, pair in zip(given, pairs, strict=True) if not pair[2]]:
-        raise UsageError(f"Invalid right {wrong[0]!r}. Write COLLECTION=RIGHT, such as papers=read.")
-    return {collection: right for collection, _, right in pairs}
-
-
-def show_rights(rights: Mapping[str, str]) -> str:
-    """Return rights as `parse_rights` reads them."""
-    return ", ".join(f"{collection}={right}" for collection, right in rights.items())
-
-
-def valid_request(kind: type[ModelT], **values: Any) -> ModelT:
-    """Return the request with these values. Raises UsageError."""
-    with usage_errors("Invalid input"):
-        return kind.model_validate(values)
-
-
-def edit_text(text: str, suffix: str) -> str:
-    """Return the text that the user saved in their editor. Raises UsageError."""
-    import click
-
-    if (changed := click.edit(text, extension=suffix)) is None:
-        raise UsageError("The editor was closed without saving. Nothing was changed.")
-    return changed
-
-
-def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
-    """Read the changed entry from ``file`` or, if None, from the user's editor. Raises AgentError, UsageError."""
-    from multi_agent.catalog.store import as_toml, read_file, read_toml
-
-    changed = read_file(file, kind) if file else read_toml(edit_text(as_toml(entry), ".toml"), kind, "The edited text")
-    if changed.name != entry.name:
-        raise UsageError(f"The file describes {changed.name!r}, not {entry.name!r}. An entry cannot be renamed.")
-    return changed
-
-
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print one JSON value, which may contain models. Characters that could act on a terminal are escaped."""
     from multi_agent.values.sources import is_unreadable
@@ -419,31 +314,6 @@ def print_text(text: str, end: str = "\n") -> None:
     from multi_agent.values.sources import readable
 
     print(readable(text), end=end, flush=True)
-
-
-def read_text(file: Path) -> str:
-    """Return the text of a file. Raises UsageError."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"Cannot read {str(file)!r}: {error}.") from error
-
-
-def read_data(file: Path) -> Any:
-    """Return the content of a TOML or JSON file, with dates as texts. Raises UsageError."""
-    import tomllib
-
-    is_json, text = file.suffix == ".json", read_text(file)
-    try:
-        return json.loads(text if is_json else json.dumps(tomllib.loads(text), default=str))
-    except ValueError as error:
-        raise UsageError(f"{str(file)!r} is not valid {'JSON' if is_json else 'TOML'}: {error}. Correct it.") from error
-
-
-def read_template(file: Path, kind: type[ModelT]) -> ModelT:
-    """Read a template from a TOML or JSON file. Raises UsageError."""
-    with usage_errors(f"{str(file)!r} is not a valid template"):
-        return kind.model_validate(read_data(file))
 
 
 def write_file(file: Path, content: str | bytes, *, new: bool = False) -> None:

@@ -24,15 +24,7 @@ import typer
 from typer.main import get_command, get_command_from_info, get_command_name, get_group
 
 from api.cli import commands
-from api.cli.common import (
-    INTERRUPTED,
-    Home,
-    command_group,
-    expected_errors,
-    print_error,
-    print_message,
-    print_text,
-)
+from api.cli.common import INTERRUPTED, Home, command_group, expected_errors, print_error, print_message, print_text
 from api.errors import UsageError, command_message
 from base.installation import own_version
 from ingest.ledger.interrupts import is_interrupted

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from typer import Context
 
 from api.auth.permissions import LOCAL_CALLER
-from api.cli.common import read_text
+from api.cli.given import read_text
 from api.errors import UsageError, fault_list, usage_errors
 from api.services.research.replay import find_earlier
 from multi_agent.storage.trace import Trace

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, command_group, valid_request
+from api.cli.common import Cli, command_group
+from api.cli.given import valid_request
 from api.errors import UsageError
 
 app = command_group("models", "Choose the language model, the embedding model and the reranker.")

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import (
-    LIMITS,
-    Cli,
-    CollectionsOption,
-    command,
-    print_message,
-    print_text,
-    read_template,
-    require_text,
-    selection,
-    write_file,
-)
+from api.cli.common import LIMITS, Cli, CollectionsOption, command, print_message, print_text, selection, write_file
+from api.cli.given import read_template, require_text
 from api.errors import UsageError
 
 if TYPE_CHECKING:

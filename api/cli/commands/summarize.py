@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from api.cli.common import FILTERS, LIMITS, Cli, CollectionsOption, command, selection
-from api.cli.filters import make_filter
+from api.cli.given import make_filter
 
 app = command()
 

@@ -16,11 +16,10 @@ from api.cli.common import (
     command_group,
     deleted,
     print_message,
-    read_template,
     selection,
     write_file,
 )
-from api.cli.filters import make_filter
+from api.cli.given import make_filter, read_template
 from api.errors import UsageError, usage_errors
 from base.counts import count
 

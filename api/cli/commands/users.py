@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Cli, command_group, parse_rights, print_text, show_rights, valid_request
+from api.cli.common import Cli, command_group, print_text
+from api.cli.given import parse_rights, show_rights, valid_request
 
 if TYPE_CHECKING:
     from api.auth.users import UserChange

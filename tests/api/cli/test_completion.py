@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli.common import complete_collections
+from api.cli.completion import complete_collections
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.common import Cli, command_group, edit_entry, print_json, print_text, schema_lines
+from api.cli.common import Cli, command_group, print_json, print_text, schema_lines
+from api.cli.given import edit_entry
 
 if TYPE_CHECKING:
     from api.services.catalog.agents import AgentDescription

@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import (
-    Cli,
-    RunId,
-    collection_option,
-    command_group,
-    edit_text,
-    make_console,
-    print_text,
-    read_text,
-    write_file,
-)
+from api.cli.common import Cli, RunId, collection_option, command_group, make_console, print_text, write_file
+from api.cli.given import edit_text, read_text
 from api.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, command_group, edit_entry, print_json, print_text
+from api.cli.common import Cli, command_group, print_json, print_text
+from api.cli.given import edit_entry
 
 app = command_group("skills", "List, add and change skills (instructions for agents).")
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.common import Cli, Now, Yes, collection_option, command, complete_collections, deleted, print_json
+from api.cli.common import Cli, Now, Yes, collection_option, command, deleted, print_json
+from api.cli.completion import complete_collections
 from api.errors import UsageError
 
 app = command()

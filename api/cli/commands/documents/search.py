@@ -19,10 +19,9 @@ from api.cli.common import (
     print_json,
     print_message,
     print_text,
-    require_text,
     selection,
 )
-from api.cli.filters import make_filter
+from api.cli.given import make_filter, require_text
 from api.errors import UsageError
 from ingest.errors import DocumentNotFound
 

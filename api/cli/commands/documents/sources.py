@@ -5,16 +5,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import (
-    Cli,
-    CollectionOption,
-    Yes,
-    collection_option,
-    command_group,
-    print_json,
-    print_message,
-    read_data,
-)
+from api.cli.common import Cli, CollectionOption, Yes, collection_option, command_group, print_json, print_message
+from api.cli.given import read_data
 from base.counts import count
 
 app = command_group("sources", "Read sites, repositories, mail, remote folders and services into collections.")

@@ -15,10 +15,9 @@ from api.cli.common import (
     command,
     make_console,
     print_text,
-    require_text,
     selection,
 )
-from api.cli.filters import make_filter
+from api.cli.given import make_filter, require_text
 
 app = command()
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, RunId, command, complete_runs, make_console, print_json, print_message, write_file
+from api.cli.common import Cli, RunId, command, make_console, print_json, print_message, write_file
+from api.cli.completion import complete_runs
 from api.errors import UsageError, usage_errors
 
 app = command()

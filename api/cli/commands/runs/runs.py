@@ -16,9 +16,9 @@ from api.cli.common import (
     make_console,
     print_json,
     print_message,
-    valid_request,
     write_file,
 )
+from api.cli.given import valid_request
 from api.errors import UsageError
 
 app = command_group("runs", "List, resume, cancel, export, import and delete runs, and list and keep their files.")
