@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from api.auth.permissions import Caller
     from api.bootstrap import Candor
 
+T = TypeVar("T")
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 
 
@@ -166,14 +167,14 @@ class Cli(typer.Context, SharedOptions):
         else:
             render(make_console(), *(shown or (value,)), **options)
 
-    def print_list(self, found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Print ``found`` as JSON with all fields, or ``rows`` as a table."""
+    def print_list(self, found: Sequence[T], columns: Sequence[str], row: Callable[[T], Sequence[Any]]) -> None:
+        """Print ``found`` as JSON with all fields, or a table with the ``row`` of each."""
         if self.as_json:
             print_json(found)
             return
         from api.cli.render.text import show_table
 
-        show_table(make_console(), columns, rows)
+        show_table(make_console(), columns, list(map(row, found)))
 
     def print_result(self, value: Any, message: str) -> None:
         """Print the result of a command: a value as JSON to standard output, or the message to standard error."""
@@ -181,6 +182,11 @@ class Cli(typer.Context, SharedOptions):
             print_json(value)
         else:
             print_message(message)
+
+    def write(self, file: Path, content: str | bytes, message: str = "", *, new: bool = False) -> None:
+        """Write a file as ``write_file`` does. Report it: its path as JSON, or the message."""
+        write_file(file, content, new=new)
+        self.print_written(file, message or f"Wrote {file}.")
 
     def print_written(self, path: Path, message: str) -> None:
         """Report a written file: its path as JSON, or the message."""
@@ -222,6 +228,14 @@ def _shared_options() -> Sequence[Any]:
 
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Details = Annotated[bool, typer.Option("--details", help="List each file that failed or was left out.")]
+Exclude = Annotated[
+    list[str] | None, typer.Option("--exclude", help="Leave out what matches (syntax of .gitignore). Repeatable.")
+]
+Include = Annotated[
+    list[str] | None, typer.Option("--include", help="Read what matches although a rule leaves it out. Repeatable.")
+]
+DocumentName = Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")]
 Now = Annotated[bool, typer.Option("--now", help="Delete permanently instead of moving to the bin.")]
 
 
@@ -286,6 +300,12 @@ def command_group(name: str, summary: str) -> _App:
         rich_markup_mode=None,
         help=f"{summary} Runs `list` by default.",
     )
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask the user, unless ``yes``. Raises Abort if the answer is no."""
+    if not yes:
+        typer.confirm(question, abort=True, err=True)
 
 
 def make_console() -> Console:

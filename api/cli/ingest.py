@@ -18,7 +18,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from api.bootstrap import Candor
-from api.cli.common import INTERRUPTED, print_message
+from api.cli.common import INTERRUPTED, Cli, print_json, print_message
 from api.cli.render.text import SafeConsole
 from base.counts import count
 from ingest.errors import IngestError
@@ -73,6 +73,15 @@ def run_request(
         done = f"{report.indexed + report.unchanged} of {report.files} files are in collection {request.collection!r}"
         print_message(_interruption(done if report.files else "no file was read"))
     return report
+
+
+def run_and_end(cli: Cli, candor: Candor, request: IngestRequest, *, details: bool = False) -> None:
+    """Ingest as ``run_request`` does, and print the report with ``--json``. Raises Exit unless all files were read."""
+    report = run_request(candor, request, progress=not cli.as_json, details=details)
+    if cli.as_json:
+        print_json(report)
+    if code := exit_code(report):
+        raise typer.Exit(code)
 
 
 def exit_code(report: IngestReport) -> int:

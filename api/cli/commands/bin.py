@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, Yes, command_group, print_message
+from api.cli.common import Cli, Yes, command_group, confirm, print_message
 from base.counts import count
 from ingest.errors import IngestError
 from vectorstore.errors import StoreError
@@ -26,13 +26,11 @@ def list_all(cli: Cli) -> None:
     except (StoreError, IngestError) as error:
         print_message(f"An old entry could not be removed: {error} `candor bin` tries again.")
     found = bin_.list()
-    rows = [
-        (each.id[:8], each.kind, each.name[:60], each.collection, f"{each.deleted_at:%Y-%m-%d %H:%M}", each.deleted_by,
-         f"{each.removed_at:%Y-%m-%d}")
-        for each in found
-    ]  # fmt: skip
     columns = ("entry", "kind", "name", "collection", "deleted (UTC)", "by", "removed on")
-    cli.print_list(found, columns, rows)
+    cli.print_list(found, columns, lambda each: (
+        each.id[:8], each.kind, each.name[:60], each.collection, f"{each.deleted_at:%Y-%m-%d %H:%M}", each.deleted_by,
+        f"{each.removed_at:%Y-%m-%d}",
+    ))  # fmt: skip
 
 
 @app.command()
@@ -58,9 +56,8 @@ def empty(cli: Cli, entries: Annotated[list[str] | None, _ENTRY] = None, yes: Ye
     """
     bin_ = cli.make_candor().bin
     found = [bin_.find(each) for each in entries] if entries else bin_.list()
-    if found and not yes:
-        names = ", ".join(f"{each.kind} {each.name}" for each in found)
-        typer.confirm(f"Remove {names} permanently?", abort=True, err=True)
+    names = ", ".join(f"{each.kind} {each.name}" for each in found)
+    confirm(f"Remove {names} permanently?", yes=yes or not found)
     bin_.empty(found)
     removed = f"Removed {count(len(found), 'entry', 'entries')} permanently."
     cli.print_result(found, removed if found else "The bin is empty.")

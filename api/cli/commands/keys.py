@@ -76,19 +76,11 @@ def list_all(cli: Cli) -> None:
 
     Example: candor keys
     """
-    found = cli.make_candor().keys.list()
-    rows = [
-        (
-            key.id,
-            key.name,
-            "\n".join((show_rights(key.rights), *key.origins)),
-            _state(key),
-            _limits(key),
-            f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
-        )
-        for key in found
-    ]
-    cli.print_list(found, ("key", "name", "rights", "state", "daily limits", "last used (UTC)"), rows)
+    columns = ("key", "name", "rights", "state", "daily limits", "last used (UTC)")
+    cli.print_list(cli.make_candor().keys.list(), columns, lambda key: (
+        key.id, key.name, "\n".join((show_rights(key.rights), *key.origins)), _state(key), _limits(key),
+        f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
+    ))  # fmt: skip
 
 
 @app.command("revoke")

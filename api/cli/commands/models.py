@@ -20,13 +20,11 @@ def list_all(cli: Cli) -> None:
     from api.services.models import shown_models
 
     shown = shown_models(cli.make_candor().settings)
-    rows = [
-        (kind, each.model or each.provider, each.provider, each.base_url, "set" if each.has_key else "",
-         ", ".join(sorted(set(each.fixed.values()))))
-        for kind, each in shown.items()
-    ]  # fmt: skip
     listed = [{"kind": kind, **each.model_dump(mode="json")} for kind, each in shown.items()]
-    cli.print_list(listed, ("kind", "model", "provider", "address", "key", "fixed by"), rows)
+    cli.print_list(listed, ("kind", "model", "provider", "address", "key", "fixed by"), lambda each: (
+        each["kind"], each["model"] or each["provider"], each["provider"], each["base_url"],
+        "set" if each["has_key"] else "", ", ".join(sorted(set(each["fixed"].values()))),
+    ))  # fmt: skip
 
 
 @app.command()

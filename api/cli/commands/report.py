@@ -95,8 +95,8 @@ def report(
         made = ReportTemplate.model_validate(
             {"question": question, "format": form or "comprehensive_report", "sections": outline}
         )
-        write_file(out, made.model_dump_json(indent=2, exclude_defaults=True) + "\n")
-        cli.print_written(out, f"Wrote {out}. Edit it and use it with --template.")
+        content = made.model_dump_json(indent=2, exclude_defaults=True) + "\n"
+        cli.write(out, content, f"Wrote {out}. Edit it and use it with --template.")
         return
     if outline_only and answer.sections and not cli.as_json:
         for each in answer.sections:

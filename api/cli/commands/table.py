@@ -14,10 +14,10 @@ from api.cli.common import (
     Now,
     Yes,
     command_group,
+    confirm,
     deleted,
     print_message,
     selection,
-    write_file,
 )
 from api.cli.given import make_filter, read_template
 from api.errors import UsageError, usage_errors
@@ -53,12 +53,10 @@ def list_all(cli: Cli) -> None:
 
     Example: candor table
     """
-    found = cli.make_candor().tables.store.list()
-    rows = [
-        (each.name, each.collection, ", ".join(column.name for column in each.columns), str(each.filter or ""))
-        for each in found
-    ]
-    cli.print_list(found, ("table", "collection", "columns", "documents"), rows)
+    columns = ("table", "collection", "columns", "documents")
+    cli.print_list(cli.make_candor().tables.store.list(), columns, lambda each: (
+        each.name, each.collection, ", ".join(column.name for column in each.columns), str(each.filter or ""),
+    ))  # fmt: skip
 
 
 @app.command(shares={"model", "documents", *FILTERS})
@@ -195,8 +193,7 @@ def export(
     if form not in list(TableFormat):
         raise UsageError(f"A table must be a .{', .'.join(TableFormat)} file, not {str(file)!r}.")
     tables = cli.make_candor().tables
-    write_file(file, make_file(tables.grid(tables.store.get(name)), TableFormat(form)))
-    cli.print_written(file, f"Wrote {file}.")
+    cli.write(file, make_file(tables.grid(tables.store.get(name)), TableFormat(form)))
 
 
 @app.command()
@@ -206,8 +203,7 @@ def template(cli: Cli, name: Name, file: Annotated[Path, typer.Argument(help="JS
     Example: candor table template reports reports.json; candor table create more -c filings --template reports.json
     """
     written = cli.make_candor().tables.store.get(name).template
-    write_file(file, written.model_dump_json(indent=2, exclude_defaults=True) + "\n")
-    cli.print_written(file, f"Wrote {file}.")
+    cli.write(file, written.model_dump_json(indent=2, exclude_defaults=True) + "\n")
 
 
 @app.command()
@@ -218,8 +214,7 @@ def drop(cli: Cli, name: Name, now: Now = False, yes: Yes = False) -> None:
     """
     candor = cli.make_candor()
     table = candor.tables.store.get(name)
-    if not yes:
-        typer.confirm(f"Delete the table {name!r} with its cells?", abort=True, err=True)
+    confirm(f"Delete the table {name!r} with its cells?", yes=yes)
     candor.bin.delete_table(table, now=now)
     cli.print_result({"removed": name}, deleted(candor, name, now=now))
 

@@ -60,18 +60,11 @@ def list_all(cli: Cli) -> None:
 
     Example: candor users
     """
-    found = cli.make_candor().users.list()
-    rows = [
-        (
-            user.name,
-            show_rights(user.rights),
-            ", ".join(user.groups),
-            "disabled" if user.disabled else "password" if user.has_password else "no password",
-            user.email or "",
-        )
-        for user in found
-    ]
-    cli.print_list(found, ("name", "own rights", "groups", "state", "e-mail"), rows)
+    columns = ("name", "own rights", "groups", "state", "e-mail")
+    cli.print_list(cli.make_candor().users.list(), columns, lambda user: (
+        user.name, show_rights(user.rights), ", ".join(user.groups),
+        "disabled" if user.disabled else "password" if user.has_password else "no password", user.email or "",
+    ))  # fmt: skip
 
 
 @app.command("set")
@@ -107,7 +100,7 @@ def groups(cli: Cli) -> None:
     Example: candor users groups
     """
     found = cli.make_candor().users.groups()
-    cli.print_list(found, ("group", "rights"), [(each.name, show_rights(each.rights)) for each in found])
+    cli.print_list(found, ("group", "rights"), lambda each: (each.name, show_rights(each.rights)))
 
 
 @app.command("group")

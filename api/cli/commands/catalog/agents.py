@@ -24,12 +24,10 @@ def list_all(cli: Cli) -> None:
 
     Example: candor agents
     """
-    found = cli.make_candor().agents.list()
-    rows = [
-        (each.name, "yes" if each.enabled else "no", each.origin, each.model or "default", each.description)
-        for each in found
-    ]
-    cli.print_list(found, ("agent", "enabled", "origin", "model", "description"), rows)
+    columns = ("agent", "enabled", "origin", "model", "description")
+    cli.print_list(cli.make_candor().agents.list(), columns, lambda each: (
+        each.name, "yes" if each.enabled else "no", each.origin, each.model or "default", each.description,
+    ))  # fmt: skip
 
 
 @app.command()

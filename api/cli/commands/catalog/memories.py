@@ -18,8 +18,8 @@ def list_all(cli: Cli) -> None:
     Example: candor memories
     """
     found = list(cli.make_candor().memories.entries(cli.caller.key))
-    rows = [(each.id, each.kind, each.session, each.text, each.answer) for each in found]
-    cli.print_list(found, ("memory", "kind", "session", "text", "answer"), rows)
+    columns = ("memory", "kind", "session", "text", "answer")
+    cli.print_list(found, columns, lambda each: (each.id, each.kind, each.session, each.text, each.answer))
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Cli, RunId, collection_option, command_group, make_console, print_text, write_file
+from api.cli.common import Cli, RunId, collection_option, command_group, make_console, print_text
 from api.cli.given import edit_text, read_text
 from api.errors import UsageError
 
@@ -41,17 +41,10 @@ def list_all(cli: Cli) -> None:
 
     Example: candor plans
     """
-    found = cli.make_candor().plans.list()
-    rows = [
-        (
-            each.name,
-            " → ".join(", ".join(step.agents) for step in each.plan.steps),
-            ", ".join(parameter.name for parameter in each.plan.parameters),
-            each.question,
-        )
-        for each in found
-    ]
-    cli.print_list(found, ("plan", "steps", "parameters", "original question"), rows)
+    cli.print_list(cli.make_candor().plans.list(), ("plan", "steps", "parameters", "original question"), lambda each: (
+        each.name, " → ".join(", ".join(step.agents) for step in each.plan.steps),
+        ", ".join(parameter.name for parameter in each.plan.parameters), each.question,
+    ))  # fmt: skip
 
 
 @app.command()
@@ -153,8 +146,7 @@ def export(
     if output is None:
         print_text(text, end="")
         return
-    write_file(output, text)
-    cli.print_written(output, f"Wrote {output}.")
+    cli.write(output, text)
 
 
 @app.command("import")

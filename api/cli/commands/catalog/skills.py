@@ -22,8 +22,8 @@ def list_all(cli: Cli) -> None:
     from api.services.catalog.skills import list_skills
 
     found = list_skills(cli.make_candor().agent_catalog)
-    rows = [(each.name, ", ".join(each.given_to), each.description) for each in found]
-    cli.print_list(found, ("skill", "agents", "description"), rows)
+    columns = ("skill", "agents", "description")
+    cli.print_list(found, columns, lambda each: (each.name, ", ".join(each.given_to), each.description))
 
 
 @app.command()

@@ -28,8 +28,10 @@ def list_all(
     from api.services.catalog.tools import describe_tools
 
     found = asyncio.run(describe_tools(cli.make_candor().tools, ask_servers=servers))
-    rows = [(each.name, _needs_approval(each), each.unavailable or each.description) for each in found]
-    cli.print_list(found, ("tool", "approval", "description"), rows)
+    columns = ("tool", "approval", "description")
+    cli.print_list(found, columns, lambda each: (
+        each.name, _needs_approval(each), each.unavailable or each.description,
+    ))  # fmt: skip
 
 
 @app.command()

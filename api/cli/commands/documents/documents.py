@@ -8,6 +8,7 @@ from api.cli.common import (
     Cli,
     CollectionOption,
     CollectionsOption,
+    DocumentName,
     Now,
     command_group,
     deleted,
@@ -56,7 +57,7 @@ def list_all(
 @app.command("tag")
 def tag(
     cli: Cli,
-    document: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")],
+    document: DocumentName,
     add: Annotated[list[str] | None, typer.Option("--add", help="Tag to add. Repeatable.")] = None,
     remove: Annotated[list[str] | None, typer.Option("--remove", help="Tag to remove. Repeatable.")] = None,
     collection: CollectionOption = None,
@@ -75,7 +76,7 @@ def tag(
 @app.command("compare", shares={"model"})
 def compare(
     cli: Cli,
-    old: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")],
+    old: DocumentName,
     new: Annotated[
         str | None,
         typer.Argument(
@@ -122,7 +123,7 @@ def compare(
 @app.command("rm")
 def remove(
     cli: Cli,
-    document: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")],
+    document: DocumentName,
     collection: CollectionOption = None,
     now: Now = False,
 ) -> None:

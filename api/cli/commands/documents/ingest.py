@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.common import Cli, Now, Yes, collection_option, command, deleted, print_json
+from api.cli.common import Cli, Details, Exclude, Include, Now, Yes, collection_option, command, confirm, deleted
 from api.cli.completion import complete_collections
 from api.errors import UsageError
 
@@ -45,16 +45,12 @@ def ingest(
         list[str] | None,
         typer.Option("--meta", metavar="NAME=VALUE", help="Set this metadata for all documents. No value: remove it."),
     ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", help="Leave out what matches (syntax of .gitignore). Repeatable.")
-    ] = None,
-    include: Annotated[
-        list[str] | None, typer.Option("--include", help="Read what matches although a rule leaves it out. Repeatable.")
-    ] = None,
+    exclude: Exclude = None,
+    include: Include = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow links that lead out of their folder.")
     ] = False,
-    details: Annotated[bool, typer.Option("--details", help="List each file that failed or was left out.")] = False,
+    details: Details = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     ocr: Annotated[
         str | None, typer.Option("--ocr", help="Recognize text in page images: auto, always or never.")
@@ -77,7 +73,7 @@ def ingest(
         Example: candor ingest ~/papers https://example.org/a.html --collection papers
     """
     from api.cli.ask.folder import choose_collection
-    from api.cli.ingest import exit_code, planned, run_request, run_watch
+    from api.cli.ingest import planned, run_and_end, run_watch
     from api.services.documents.selection import named_values
     from api.services.documents.sources import is_web_address
     from ingest.pipeline.plan import IngestRequest
@@ -107,11 +103,7 @@ def ingest(
         plan = candor.ingest.plan(request)
         cli.print_result(plan, "\n".join(planned(plan, details=details)))
         return
-    report = run_request(candor, request, progress=not cli.as_json, details=details)
-    if cli.as_json:
-        print_json(report)
-    if code := exit_code(report):
-        raise typer.Exit(code)
+    run_and_end(cli, candor, request, details=details)
 
 
 @app.command()
@@ -127,9 +119,7 @@ def adopt(
 
     Example: candor adopt papers
     """
-    if not yes:
-        question = f"Make this database the owner of {collection!r}? Its former database can no longer change it."
-        typer.confirm(question, abort=True, err=True)
+    confirm(f"Make this database the owner of {collection!r}? Its former database can no longer change it.", yes=yes)
     cli.make_candor(creates=True).collections.adopt(collection)
     cli.print_result({"adopted": collection}, f"{collection} belongs to this database.")
 
@@ -158,7 +148,6 @@ def drop(
     """
     candor = cli.make_candor()
     candor.collections.require_known(collection)
-    if not yes:
-        typer.confirm(f"Delete the collection {collection!r}?", abort=True, err=True)
+    confirm(f"Delete the collection {collection!r}?", yes=yes)
     candor.bin.delete_collection(collection, now=now)
     cli.print_result({"dropped": collection}, deleted(candor, collection, now=now))

@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, CollectionOption, Yes, collection_option, command_group, print_json, print_message
+from api.cli.common import (
+    Cli,
+    CollectionOption,
+    Details,
+    Exclude,
+    Include,
+    Yes,
+    collection_option,
+    command_group,
+    confirm,
+    print_json,
+    print_message,
+)
 from api.cli.given import read_data
 from base.counts import count
 
@@ -21,13 +33,11 @@ def list_all(cli: Cli, collection: CollectionOption = None) -> None:
     Example: candor sources
     """
     found = cli.make_candor().sources.table.list(collection)
-    rows = [
-        (each.collection, each.name, each.address, each.state.value, each.documents,
-         str(each.synced_at or "")[:16], str(each.next_sync or "")[:16], each.error)
-        for each in found
-    ]  # fmt: skip
     columns = ("collection", "source", "address", "state", "documents", "last sync", "next sync", "error")
-    cli.print_list(found, columns, rows)
+    cli.print_list(found, columns, lambda each: (
+        each.collection, each.name, each.address, each.state.value, each.documents,
+        str(each.synced_at or "")[:16], str(each.next_sync or "")[:16], each.error,
+    ))  # fmt: skip
 
 
 @app.command()
@@ -56,12 +66,8 @@ def add(
         Path | None,
         typer.Option("--options", help="TOML file with arguments of the source, such as endpoint, token or folder."),
     ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", help="Leave out what matches (syntax of .gitignore). Repeatable.")
-    ] = None,
-    include: Annotated[
-        list[str] | None, typer.Option("--include", help="Read what matches although a rule leaves it out. Repeatable.")
-    ] = None,
+    exclude: Exclude = None,
+    include: Include = None,
 ) -> None:
     """Add a source to a collection, or change the options of one. `candor sources sync` reads it.
 
@@ -92,7 +98,7 @@ def sync(
     cli: Cli,
     names: Annotated[list[str] | None, typer.Argument(help="Sources. Default: all.", show_default=False)] = None,
     collection: In = "documents",
-    details: Annotated[bool, typer.Option("--details", help="List each file that failed or was left out.")] = False,
+    details: Details = False,
 ) -> None:
     """Read what is new or has changed in sources, and remove what they no longer have.
 
@@ -135,10 +141,7 @@ def remove(
 
     candor = cli.make_candor()
     source = candor.sources.find(collection, name)
-    if not yes:
-        typer.confirm(
-            f"Remove the source {name!r} and its {count(source.documents, 'document')}?", abort=True, err=True
-        )
+    confirm(f"Remove the source {name!r} and its {count(source.documents, 'document')}?", yes=yes)
     try:
         with candor.collections.change(collection) as opened:
             removed = candor.sources.remove(source, opened)

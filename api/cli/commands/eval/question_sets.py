@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, CollectionOption, command, print_message, write_file
+from api.cli.common import Cli, CollectionOption, command, print_message
 from api.errors import UsageError
 
 app = command()
@@ -21,9 +21,8 @@ def init(cli: Cli, path: Annotated[Path, typer.Argument(help="File to write: .js
     if path.suffix not in (".jsonl", ".csv"):
         raise UsageError(f"A question set must be a .jsonl or .csv file, not {str(path)!r}.")
     text = files("sample_docs").joinpath(f"question_set{path.suffix}").read_text(encoding="utf-8")
-    write_file(path, text, new=True)
     message = f"Wrote {path}. Replace the questions with your own, then run: candor eval run {path} --collection NAME"
-    cli.print_written(path, message)
+    cli.write(path, text, message, new=True)
 
 
 @app.command()
@@ -84,8 +83,6 @@ def from_ratings(
     found = rated_questions(candor.trace, candor.ledger, known.collection).questions
     if not found:
         raise UsageError("No answer from this collection is rated. Rate one first, such as `candor rate RUN up`.")
-    write_file(output, dump_questions(found), new=True)
     without = sum(each.answerable is None for each in found)
     gaps = f" Without a known answer: {without}. Add one to measure whether an answer is right." if without else ""
-    message = f"Wrote {len(found)} rated questions to {output}.{gaps}"
-    cli.print_written(output, message)
+    cli.write(output, dump_questions(found), f"Wrote {len(found)} rated questions to {output}.{gaps}", new=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, command, write_file
+from api.cli.common import Cli, command
 from api.errors import UsageError
 
 app = command()
@@ -24,12 +24,10 @@ def list_all(cli: Cli) -> None:
     """
     found = cli.make_candor().evaluations.store.list()
     columns = ("evaluation", "started (UTC)", "state", "set", "collection", "configuration")
-    rows = [
-        (each.id, f"{each.started_at:%Y-%m-%d %H:%M}", each.state, each.set_name, each.collection,
-         each.configuration.label)
-        for each in found
-    ]  # fmt: skip
-    cli.print_list(found, columns, rows)
+    cli.print_list(found, columns, lambda each: (
+        each.id, f"{each.started_at:%Y-%m-%d %H:%M}", each.state, each.set_name, each.collection,
+        each.configuration.label,
+    ))  # fmt: skip
 
 
 @app.command()
@@ -92,11 +90,8 @@ def report(
     if form not in list(ReportFormat):
         raise UsageError(f"A report must be a .{', .'.join(ReportFormat)} file, not {str(output)!r}.")
     store = cli.make_candor().evaluations.store
-    text = render_report(
-        Report.create([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), ReportFormat(form)
-    )
-    write_file(output, text)
-    cli.print_written(output, f"Wrote {output}.")
+    made = Report.create([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer)
+    cli.write(output, render_report(made, ReportFormat(form)))
 
 
 @app.command("rm")

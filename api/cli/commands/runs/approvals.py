@@ -23,11 +23,9 @@ def list_all(cli: Cli) -> None:
 
     candor = cli.make_candor()
     found = open_approvals(candor.tools.approvals, candor.trace, cli.caller)
-    rows = [
-        (each.approval_id, each.agent, each.tool, json.dumps(each.arguments, ensure_ascii=False), each.reason)
-        for each in found
-    ]
-    cli.print_list(found, ("approval", "agent", "tool", "arguments", "reason"), rows)
+    cli.print_list(found, ("approval", "agent", "tool", "arguments", "reason"), lambda each: (
+        each.approval_id, each.agent, each.tool, json.dumps(each.arguments, ensure_ascii=False), each.reason,
+    ))  # fmt: skip
 
 
 @app.command()

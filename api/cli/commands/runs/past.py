@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Cli, RunId, command, make_console, print_json, print_message, write_file
+from api.cli.common import Cli, RunId, command, make_console, print_json, print_message
 from api.cli.completion import complete_runs
 from api.errors import UsageError, usage_errors
 
@@ -198,5 +198,4 @@ def export(
     if output is None:
         sys.stdout.buffer.write(exported.content)
         return
-    write_file(output, exported.content)
-    cli.print_written(output, f"Wrote {output}.")
+    cli.write(output, exported.content)

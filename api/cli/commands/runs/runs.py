@@ -16,7 +16,6 @@ from api.cli.common import (
     make_console,
     print_json,
     print_message,
-    write_file,
 )
 from api.cli.given import valid_request
 from api.errors import UsageError
@@ -75,7 +74,7 @@ def files(cli: Cli, run: RunId) -> None:
 
     candor = cli.make_candor()
     found = list_files(candor.tools, candor.trace, run, cli.caller)
-    cli.print_list(found, ("file", "bytes", "from"), [(each.name, each.size, each.url) for each in found])
+    cli.print_list(found, ("file", "bytes", "from"), lambda each: (each.name, each.size, each.url))
 
 
 @app.command()
@@ -88,16 +87,12 @@ def keep(
 
     Example: candor runs keep run_3f2a report.pdf
     """
-    from api.cli.ingest import exit_code, run_request
+    from api.cli.ingest import run_and_end
     from api.services.documents.kept_files import keep_file
 
     candor = cli.make_candor()
     spec = keep_file(candor.tools, candor.trace, candor.collections, candor.keys, run, name, cli.caller)
-    report = run_request(candor, spec, progress=not cli.as_json)
-    if cli.as_json:
-        print_json(report)
-    if code := exit_code(report):
-        raise typer.Exit(code)
+    run_and_end(cli, candor, spec)
 
 
 @app.command()
@@ -121,9 +116,7 @@ def export(
     from multi_agent.storage.recording import load_recording
 
     candor = cli.make_candor()
-    content = write_run(load_recording(candor.trace, candor.tools.calls, run), texts=texts)
-    write_file(output, content)
-    cli.print_written(output, f"Wrote {output}.")
+    cli.write(output, write_run(load_recording(candor.trace, candor.tools.calls, run), texts=texts))
 
 
 @app.command("import")
@@ -225,8 +218,9 @@ def prune(
     if cli.as_json:
         print_json({"deleted": yes, "bytes": size, "runs": found})
         return
-    rows = [(run.run_id, f"{run.started_at:%Y-%m-%d}", f"{run.size:,}", run.question[:60]) for run in found]
-    cli.print_list(found, ("run", "started", "bytes", "question"), rows)
+    cli.print_list(found, ("run", "started", "bytes", "question"), lambda run: (
+        run.run_id, f"{run.started_at:%Y-%m-%d}", f"{run.size:,}", run.question[:60],
+    ))  # fmt: skip
     if yes:
         print_message(deleted(candor, f"{count(len(found), 'run')} with {decimal(size)}", now=now))
     else:
