@@ -21,7 +21,7 @@ from api.http.middleware.metrics import Metrics, MetricsMiddleware
 from api.http.middleware.request_queue import RequestQueue
 from api.http.middleware.root_path import RootPath
 from api.http.openapi import ABOUT, customize_openapi
-from api.http.routes import docs, viewer
+from api.http.routes import viewer
 from api.jobs.assembly import ServiceParts, start_service
 from api.jobs.handlers import sync_on_schedule
 from api.mcp import transports as mcp_transports
@@ -51,14 +51,13 @@ def make_app(candor: Candor) -> FastAPI:
         title="Candor",
         version=own_version(),
         description=ABOUT,
-        docs_url=None,  # these pages load scripts from other hosts; routes/docs.py replaces them
+        docs_url=None,  # these pages load scripts from other hosts; routes/viewer.py replaces them
         redoc_url=None,
         servers=[{"url": root}] if (root := candor.settings.service.root_path) else None,
         lifespan=lifespan,
     )
     for router in _find_routers():
         app.router.routes.extend(router.routes)  # ``include_router`` would build every route again
-    docs.mount(app)
     viewer.mount(app)
     app.router.routes.append(Route(mcp_transports.PATH, mcp, methods=["POST"]))
     app.state.candor, app.state.metrics = candor, metrics
@@ -76,11 +75,7 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
     # Needs the caller, and writes the entry before the response starts.
     app.add_middleware(AuditMiddleware, write=lambda entries: candor.audit.write(entries))
     # Before everything that reads the body or a collection.
-    app.add_middleware(
-        AuthMiddleware,
-        callers=lambda: candor.callers,
-        service=settings,
-    )
+    app.add_middleware(AuthMiddleware, callers=lambda: candor.callers, service=settings)
     # Before the key is looked up in the database, so that waiting requests cost nothing.
     app.add_middleware(RequestQueue)
     # Counts rejected requests and the time in the queue, too.

@@ -1,4 +1,4 @@
-"""Research questions over HTTP."""
+"""Research questions over HTTP, and the outlines of reports."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,17 +13,20 @@ from api.errors import Forbidden, ServiceEnding
 from api.http.deps import CandorDep, CollectionsField, CurrentCaller, IdempotencyKey, PartsDep
 from api.http.errors import MEDIA_TYPE, problem_response, problem_responses
 from api.http.router import make_router
+from api.http.routes.runs.runs import RunId
 from api.http.sse import EVENT_STREAM, DescribedEvent, format_events, stream_response
 from api.jobs.models import Priority
 from api.jobs.research import Runs
 from api.problems import failed_run
 from api.services.research.conversation import collection_to_ask
 from api.services.research.public_answer import PublicAnswer
+from api.services.research.report import outline_of
 from api.services.research.research import request_fields
 from base.models import FrozenModel
 from multi_agent.settings.research import Source
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.events import Event
+from multi_agent.values.report import PlannedSection
 from multi_agent.values.request import Request
 
 router = make_router(prefix="/v1", tags=["research"])
@@ -140,6 +143,12 @@ async def research(
 def defaults(candor: CandorDep, caller: CurrentCaller) -> Defaults:
     """Get the default options of questions."""
     return Defaults(sources=candor.settings.research.sources)
+
+
+@router.get("/reports/{run_id}/outline", responses=problem_responses(404, 422, 503))
+def outline(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> list[PlannedSection]:
+    """Get the outline of a report. A new report with these sections reuses the runs of those that were researched."""
+    return list(outline_of(candor.trace, run_id, caller))
 
 
 def _public_request(body: ResearchRequest) -> Request:

@@ -7,12 +7,13 @@ from fastapi import Body, Header, Path, Query, Request, Response, WebSocket
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Caller, Right
-from api.http.deps import CandorDep, CurrentCaller, Now, PartsDep
+from api.http.deps import CandorDep, CurrentCaller, Now, Owner, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, DescribedEvent, EventStream, event_response, send_events
 from api.services.research.conversation import Conversation, conversation_of
+from api.services.research.prune import Limits, PrunedRun
 from api.services.research.runs import RatingRequest, calls_for, events_for, find_run, list_runs, rate_run
 from base.models import FrozenModel
 from multi_agent.llm.wrappers.journal import JournalEntry
@@ -42,6 +43,23 @@ class RunQuery(RunFilter):
     limit: int = Field(default=50, ge=1, le=100_000)
 
 
+class PruneRequest(Limits):
+    """The limits, and whether to delete the runs beyond them."""
+
+    delete: bool = Field(default=False, description="Delete the runs. Otherwise, only list them.")
+    now: bool = Field(
+        default=False, description="Delete them permanently instead of moving them to the bin. This frees their bytes."
+    )
+
+
+class Pruned(FrozenModel):
+    """The runs beyond the limits."""
+
+    deleted: bool
+    bytes: int = Field(description="Bytes that the runs took or take.")
+    runs: tuple[PrunedRun, ...]
+
+
 @router.get("", responses=PAGED | problem_responses(404, 422, 503))
 def runs(
     candor: CandorDep, caller: CurrentCaller, request: Request, response: Response, query: Annotated[RunQuery, Query()]
@@ -61,6 +79,21 @@ def runs(
 def storage(candor: CandorDep, caller: CurrentCaller) -> StoredRuns:
     """Get the number of all runs that you may read, and the bytes that they take."""
     return candor.archive.usage(caller.readable)
+
+
+@router.post("/prune", responses=problem_responses(403, 422, 503))
+def prune(
+    candor: CandorDep, caller: Owner, body: Annotated[PruneRequest, Body(examples=[{"older_than_days": 90}])]
+) -> Pruned:
+    """List the runs beyond the limits, newest first. Move them to the bin with `"delete": true`.
+
+    Keeps rated runs, runs of evaluations, runs that have not ended, and the earlier runs that a kept run continues or
+    was forked from. The audit log records each deleted run.
+    """
+    found = candor.pruning.find(Limits(**body.model_dump(exclude={"delete", "now"})))
+    if body.delete:
+        candor.bin.delete_runs(found, caller, now=body.now)
+    return Pruned(deleted=body.delete, bytes=sum(run.size for run in found), runs=found)
 
 
 @router.get("/{run_id}", responses=problem_responses(404, 503))
