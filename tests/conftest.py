@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
+import gc
 import os
 import shutil
 import signal
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import certifi
+import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -54,6 +57,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_GROWTH = 100 << 20
+_collected_at = 0
+
 upgrade._run_migrations = copy_schema
 fork_children()
 
@@ -70,6 +76,19 @@ def _no_network_and_no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     """Keep tests from the model hub and from the user's settings and data folder."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _free_memory() -> Iterator[None]:
+    """Collect garbage once a process has grown by 100 MB. Python itself would wait until it has grown by a quarter."""
+    yield
+    global _collected_at
+    if psutil.Process().memory_info().rss > _collected_at + _GROWTH:
+        gc.unfreeze()  # the service hides all objects from the collector
+        gc.collect()
+        if sys.platform == "linux":
+            ctypes.CDLL(None).malloc_trim(0)
+        _collected_at = psutil.Process().memory_info().rss
 
 
 @pytest.fixture(scope="session")
