@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fastapi import Response
+from fastapi import Request, Response
 
 from api.http.deps import CandorDep, OptionalCaller, PartsDep
 from api.http.router import make_router
@@ -38,14 +38,20 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "A check failed; see `checks`."}})
-async def readyz(candor: CandorDep, parts: PartsDep, caller: OptionalCaller, response: Response) -> Readiness:
+async def readyz(
+    candor: CandorDep, parts: PartsDep, caller: OptionalCaller, request: Request, response: Response
+) -> Readiness:
     """Check whether the service is ready. Responds with status 503 if a check fails. Does not use a language model.
 
     All clients get `ok`. Only owners get `checks`.
     """
+    state = request.app.state
+    running: asyncio.Future[tuple[Check, ...]] | None = getattr(state, "part_checks", None)
+    if running is None or running.done():  # otherwise each request would block one more thread
+        state.part_checks = running = asyncio.ensure_future(asyncio.to_thread(candor.doctor.check_parts))
     try:
         async with asyncio.timeout(_LIMIT_S):
-            found = await asyncio.to_thread(candor.doctor.check_parts)
+            found = await asyncio.shield(running)
     except TimeoutError:
         found = (_SLOW,)
     search, worker = parts.searches, parts.worker

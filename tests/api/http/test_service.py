@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.http.sse import DescribedEvent
+from api.services.doctor import Doctor
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Status
@@ -39,6 +41,24 @@ def test_a_question_is_asked_and_its_answer_waited_for(http: httpx.Client) -> No
     calls = http.get(f"/v1/runs/{answer['run_id']}/journal").json()
     assert len(calls) == answer["usage"]["model_calls"]
     assert QUESTION in calls[0]["messages"][1]["content"]
+
+
+def test_a_part_that_does_not_answer_blocks_one_thread(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    thawed, calls = threading.Event(), list[None]()
+
+    def check_parts(_: Doctor) -> tuple[()]:
+        calls.append(None)
+        thawed.wait(LIMIT_S)
+        return ()
+
+    monkeypatch.setattr("api.http.routes.health._LIMIT_S", 0.1)
+    monkeypatch.setattr(Doctor, "check_parts", check_parts)
+    try:
+        assert [http.get("/readyz").status_code for _ in range(3)] == [503] * 3
+    finally:
+        thawed.set()
+    assert len(calls) == 1
+    until(lambda: http.get("/readyz").status_code == 200)
 
 
 def test_a_run_in_the_background_is_followed_to_its_end(

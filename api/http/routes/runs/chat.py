@@ -181,20 +181,22 @@ async def _chunks(runs: Runs, trace: Trace, run_id: str, reply: Reply) -> AsyncI
     """Yield the progress of the run, then its answer, as server-sent events."""
     for chunk in reply.first_chunks():
         yield _event(chunk)
-    async for event in runs.follow(run_id, 0):
-        if event is None:
-            yield KEEP_ALIVE
-        elif line := progress(event):
-            yield _event(reply.progress_chunk(line))
     try:
-        answer = await runs.wait(run_id)
+        async for event in runs.follow(run_id, 0):
+            if event is None:
+                yield KEEP_ALIVE
+            elif line := progress(event):
+                yield _event(reply.progress_chunk(line))
+        answer, run = await runs.wait(run_id), await asyncio.to_thread(trace.run, run_id)
+        failure = _failure(answer)
     except ServiceEnding as ending:
-        yield _event(_error_body(503, f"{ending} The run {run_id} continues then.").model_dump())
-        return
-    if failure := _failure(answer):
+        failure = f"{ending} The run {run_id} continues then."
+    except EXPECTED as error:  # the response has begun, so that no handler can report it
+        problem = problem_of(error)
+        failure = f"{problem.detail} {problem.remedy}"
+    if failure:
         yield _event(_error_body(503, failure).model_dump())
         return
-    run = await asyncio.to_thread(trace.run, run_id)
     for chunk in reply.last_chunks(run, answer):
         yield _event(chunk)
     yield "data: [DONE]\n\n"
