@@ -320,13 +320,8 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     from multi_agent.values.sources import is_unreadable
 
     text = json.dumps(value, default=lambda model: model.model_dump(mode="json"), ensure_ascii=False, indent=indent)
-    escapes = {ord(each): _escape(each) for each in set(text) if is_unreadable(each)}
+    escapes = {ord(each): json.dumps(each)[1:-1] for each in set(text) if is_unreadable(each)}
     print(text.translate(escapes) if escapes else text, flush=True)
-
-
-def _escape(character: str) -> str:
-    """Return the JSON escape of a character."""
-    return f"\\u{ord(character):04x}" if ord(character) < 1 << 16 else json.dumps(character).strip('"')
 
 
 def print_text(text: str, end: str = "\n") -> None:

@@ -5,7 +5,6 @@ The first Ctrl-C stops the ingest within seconds, also within a file. The second
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,12 +13,11 @@ from typing import NamedTuple
 
 import typer
 import watchfiles
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
+from rich.progress import TaskProgressColumn
 
 from api.bootstrap import Candor
 from api.cli.common import INTERRUPTED, Cli, print_json, print_message
-from api.cli.render.text import SafeConsole
+from api.cli.render.text import progress_bar
 from base.counts import count
 from ingest.errors import IngestError
 from ingest.fields import fields_text
@@ -250,9 +248,7 @@ def _print_indexing() -> None:
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
     """Show a progress bar on standard error if that is a terminal."""
-    columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    console = SafeConsole(file=sys.stderr, highlight=False)
-    with Bar(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bar:
+    with progress_bar(TaskProgressColumn(), shown=shown) as (bar, _):
         task = bar.add_task("")
 
         def show(progress: Progress) -> None:

@@ -5,6 +5,7 @@ Postgres cannot store U+0000 in text. UTF-8 cannot encode half of a surrogate pa
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -46,26 +47,15 @@ async def require_valid_text(connection: HTTPConnection) -> None:
     sent: list[tuple[Location, Any]] = [
         (("query", name), value) for name, value in connection.query_params.multi_items()
     ]
-    if isinstance(connection, Request) and connection.scope["route"].body_field and await _may_be_invalid(connection):
-        sent.append((("body",), await _json(connection)))
+    if isinstance(connection, Request) and connection.scope["route"].body_field:
+        with suppress(ValueError):  # FastAPI reports a body that is not JSON
+            sent += [(("body",), await connection.json())] if _SUSPECT.search(await connection.body()) else []
     faults = [
         {"type": "invalid_text", "loc": location, "msg": _MESSAGE}
         for within, value in sent for location in _invalid_texts(value, within)
     ]  # fmt: skip
     if faults:
         raise RequestValidationError(faults)
-
-
-async def _may_be_invalid(request: Request) -> bool:
-    return _SUSPECT.search(await request.body()) is not None
-
-
-async def _json(request: Request) -> Any:
-    """Return the body as parsed by FastAPI. Return None if it is not JSON, which FastAPI reports."""
-    try:
-        return await request.json()
-    except ValueError:
-        return None
 
 
 def _invalid_texts(value: Any, location: Location) -> Iterator[Location]:

@@ -101,14 +101,11 @@ def _are_now_below(root: Path, files: Mapping[Path, int]) -> bool:
     if any(file.exists() for file in files):
         return False
     common = Path(os.path.commonpath([file.parent for file in files]))
-    return any(
-        all(_has_size(root / file.relative_to(old), size) for file, size in files.items())
-        for old in (common, *common.parents)
-    )
-
-
-def _has_size(file: Path, size: int) -> bool:
-    return file.is_file() and file.stat().st_size == size
+    for old in (common, *common.parents):
+        moved = {root / file.relative_to(old): size for file, size in files.items()}
+        if all(file.is_file() and file.stat().st_size == size for file, size in moved.items()):
+            return True
+    return False
 
 
 def _require_own(candor: Candor, name: str, roots: Sequence[Path]) -> None:

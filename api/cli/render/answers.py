@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import INDENT, excerpt, show_list, show_paragraph, show_table
+from api.cli.render.text import INDENT, excerpt, show_line, show_list, show_paragraph, show_table
 from api.services.exports.export import OTHER_VALUES, Report, basis_of
 from api.services.research.kept_text import KeptText
 from base.counts import count
@@ -52,12 +52,12 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None, *, f
             _show_line(console, f"[{each.mark}] {' '.join(told)}")
         for part in report.parts:
             if part.heading in _IN_SHORT:
-                console.print(Text(f"{part.heading}: {'; '.join(part.lines)}"), soft_wrap=True)
+                show_line(console, f"{part.heading}: {'; '.join(part.lines)}")
         if answer.searched and answer.searched.older:
             show_paragraph(console, left_out(answer.searched.older))
         if report.sources:
             footer = f"A quote on its page: candor show {answer.run_id} 1{option} · {footer}"
-    console.print(Text(footer, style="dim"), soft_wrap=True)
+    show_line(console, footer, "dim")
 
 
 def _show_outcome(console: Console, answer: Answer) -> None:
@@ -85,10 +85,10 @@ def _show_line(console: Console, text: str) -> None:
 def show_sources(console: Console, report: Report) -> None:
     """Print the quotes that the answer cites, and its computations."""
     for source in report.sources:
-        console.print(Text(f"\n[{source.mark}] {source.where}", style="bold"), soft_wrap=True)
+        show_line(console, f"\n[{source.mark}] {source.where}", "bold")
         show_paragraph(console, source.shown)
     for each in report.calculations:
-        console.print(Text(f"\n[{each.mark}] {each.purpose}", style="bold"), soft_wrap=True)
+        show_line(console, f"\n[{each.mark}] {each.purpose}", "bold")
         show_paragraph(console, each.sql)
         show_table(console, [f"{INDENT}{each.columns[0]}", *each.columns[1:]], [
             (f"{INDENT}{row[0]}", *row[1:]) for row in each.rows[:MAX_ROWS]
@@ -103,9 +103,9 @@ def show_kept(console: Console, kept: KeptText) -> None:
     origin = describe_origin(kept.origin) if kept.origin else ""
     source = origin[:1].upper() + origin[1:] or kept.name
     where = ", ".join(part for part in (source, show_pages(kept.pages, kept.printed_pages)) if part)
-    console.print(Text(f"[{kept.number}] {where}", style="bold"), soft_wrap=True)
+    show_line(console, f"[{kept.number}] {where}", "bold")
     if kept.moved:
-        console.print(Text(_MOVED, style="dim"), soft_wrap=True)
+        show_line(console, _MOVED, "dim")
     start, end = max(0, kept.start - _AROUND), min(len(kept.text), kept.end + _AROUND)
     shown = Text("… " if start else "")
     quote = kept.text[kept.start : kept.end]
@@ -113,7 +113,7 @@ def show_kept(console: Console, kept: KeptText) -> None:
     shown.append(kept.text[start : kept.start]).append(marked, style="bold reverse")
     console.print(shown.append(kept.text[kept.end : end]).append(" …" if end < len(kept.text) else ""))
     if link := _link(kept):
-        console.print(Text(f"\nOpen: {link}", style="dim"), soft_wrap=True)
+        show_line(console, f"\nOpen: {link}", "dim")
 
 
 def _link(kept: KeptText) -> str:

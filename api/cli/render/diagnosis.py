@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.auth.audit import AuditEntry
-from api.cli.render.text import INDENT, show_paragraph
+from api.cli.render.text import INDENT, show_line, show_paragraph
 from api.services.doctor import Diagnosis, flatten
 
 
@@ -14,15 +14,15 @@ def show_diagnosis(console: Console, diagnosis: Diagnosis, *, settings: bool) ->
     """Print the checks, with a remedy for each failed check. Also print the settings if ``settings`` is true."""
     for check in diagnosis.checks:
         mark = Text("ok    ", style="green") if check.ok else Text("FAILED", style="bold red")
-        console.print(mark + Text(f" {check.name}: {check.detail}", style=""), soft_wrap=True)
+        show_line(console, mark + Text(f" {check.name}: {check.detail}", style=""))
         if check.remedy:
             show_paragraph(console, check.remedy)
-    console.print(Text(f"\nSettings file: {diagnosis.settings_file}", style="dim"), soft_wrap=True)
+    show_line(console, f"\nSettings file: {diagnosis.settings_file}", "dim")
     if not settings:
         return
     console.print()
     for name, value in flatten(diagnosis.settings):
-        console.print(Text(f"{name} = ", style="dim") + Text(str(value)), soft_wrap=True)
+        show_line(console, Text(f"{name} = ", style="dim") + Text(str(value)))
 
 
 _STATUS_WIDTH = 3

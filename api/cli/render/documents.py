@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import EXCERPT_LENGTH, show_list, show_paragraph, show_table
+from api.cli.render.text import EXCERPT_LENGTH, show_line, show_list, show_paragraph, show_table
 from base.counts import count
 from base.text import excerpt_around
 from ingest.fields import fields_text
@@ -32,7 +32,7 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
     for word, near in hits[0].respelt.items() if hits else ():
         show_paragraph(console, f"No passage has {word!r}. Searched for {', '.join(map(repr, near))}.")
     for rank, hit in enumerate(hits, start=1):
-        console.print(Text(f"{rank}. {show_location(hit.chunk)}", style="bold"), soft_wrap=True)
+        show_line(console, f"{rank}. {show_location(hit.chunk)}", "bold")
         show_paragraph(console, excerpt_around(hit.chunk.reading_text, hit.words, EXCERPT_LENGTH), hit.words)
     if not hits:
         console.print("No results.")
@@ -53,7 +53,7 @@ def show_differences(console: Console, found: Differences) -> None:
     for each in found.sections:
         renamed = f", was “{each.old_heading}”" if each.old_heading else ""
         how = f"{each.kind}{', moved' if each.moved and each.kind != 'moved' else ''}{renamed}"
-        console.print(Text(f"{each.heading or '(before the first heading)'} ({how})", style="bold"), soft_wrap=True)
+        show_line(console, f"{each.heading or '(before the first heading)'} ({how})", "bold")
         for change in each.changes:
             _show_sides(console, change)
             if change.numbers:
@@ -63,11 +63,7 @@ def show_differences(console: Console, found: Differences) -> None:
         show_paragraph(console, f"warning: {warning}")
     kinds = Counter(each.kind for each in found.sections)
     differ = ", ".join(f"{kinds[kind]} {kind}" for kind in sorted(kinds)) or "none differs"
-    console.print(
-        f"{found.old} → {found.new}: of the sections, {differ}, {found.unchanged} unchanged.",
-        markup=False,
-        soft_wrap=True,
-    )
+    show_line(console, f"{found.old} → {found.new}: of the sections, {differ}, {found.unchanged} unchanged.")
 
 
 def show_meanings(console: Console, found: Differences) -> None:
@@ -75,7 +71,7 @@ def show_meanings(console: Console, found: Differences) -> None:
     if not found.meanings:
         console.print("The model names no change of meaning.")
     for each in found.meanings:
-        console.print(Text(f"\n{each.text}", style="bold"), soft_wrap=True)
+        show_line(console, f"\n{each.text}", "bold")
         show_paragraph(console, f"{each.heading}. {each.checked}")
         for change in each.changes:
             _show_sides(console, change)
@@ -103,10 +99,10 @@ def show_documents(console: Console, documents: Sequence[DocumentRecord], *, wit
     for each in documents:
         if each.reason:
             during = f" while {each.stage.value}" if each.state is DocumentState.FAILED else ""
-            console.print(Text(f"\n{each.name}: {each.state.value}{during}", style="bold"))
+            show_line(console, f"\n{each.name}: {each.state.value}{during}", "bold")
             show_paragraph(console, each.reason)
         if with_warnings and each.warnings:
-            console.print(Text(f"\n{each.name}", style="bold"))
+            show_line(console, f"\n{each.name}", "bold")
             for warning in each.warnings:
                 show_paragraph(console, warning)
 
@@ -135,11 +131,11 @@ def show_document(console: Console, document: DocumentRecord) -> None:
     fields |= {"warnings": " ".join(document.warnings), "stage": stage}
     for name, value in fields.items():
         if value not in ("", None):
-            console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)
+            show_line(console, Text(f"{name:>12}  ", style="bold") + Text(str(value)))
     for name, fact in document.facts.items():
         where = f"{fact.source.value}, {show_pages((fact.page,))}" if fact.page else fact.source.value
         shown = Text(f"{fact.value}  ({where})  ") + Text(fact.quote, style="dim")
-        console.print(Text(f"{name:>12}  ", style="bold") + shown, soft_wrap=True)
+        show_line(console, Text(f"{name:>12}  ", style="bold") + shown)
 
 
 def _date(time: datetime | float) -> str:

@@ -1,14 +1,13 @@
 """Evaluations: figures, comparisons, and live progress."""
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn
 
-from api.cli.render.text import SafeConsole, show_table
+from api.cli.render.text import progress_bar, show_line, show_table
 from api.services.reports.report import changed_questions, format_interval, format_spending, format_value, sort_figures
 from base.counts import count
 from multi_agent.evaluation.runner import correctness
@@ -24,22 +23,22 @@ def show_summary(console: Console, result: EvaluationResult, summary: Summary) -
     asked = f"{summary.asked} of {count(summary.questions, 'question')} ({evaluation.state.value})"
     what = f"{evaluation.set_name} over {evaluation.collection}"
     heading = (evaluation.id, evaluation.configuration.label, what, evaluation.configuration.model, asked)
-    _print(console, " · ".join(heading))
+    show_line(console, " · ".join(heading))
     figures = [(name, summary.figures[name]) for name in sort_figures(summary.figures)]
     rows = [(name, format_value(name, each.mean), format_interval(name, each), each.n) for name, each in figures]
     show_table(console, ("figure", "mean", "95 % interval", "questions"), rows)
-    _print(console, f"Spent: {format_spending(summary)}")
+    show_line(console, f"Spent: {format_spending(summary)}")
     for title, counts in (("Outcomes", summary.places), ("Metric errors", summary.errors)):
         if counts:
-            _print(console, f"{title}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+            show_line(console, f"{title}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
     for row in result.rows:
         if row.error:
-            _print(console, f"{row.question_id}: {row.status}: {row.error}")
+            show_line(console, f"{row.question_id}: {row.status}: {row.error}")
 
 
 def show_comparison(console: Console, first: Evaluation, second: Evaluation, comparison: Comparison) -> None:
     """Print the difference of each figure, second minus first, and the questions that changed."""
-    _print(console, f"{second.configuration.label} ({second.id}) minus {first.configuration.label} ({first.id})")
+    show_line(console, f"{second.configuration.label} ({second.id}) minus {first.configuration.label} ({first.id})")
     figures = [(name, comparison.figures[name]) for name in sort_figures(comparison.figures)]
     rows = [
         (
@@ -56,11 +55,11 @@ def show_comparison(console: Console, first: Evaluation, second: Evaluation, com
         name, paired = change
         for direction, ids in (("up", paired.better), ("down", paired.worse)):
             if ids:
-                _print(console, f"{name} went {direction}: {', '.join(ids)}")
+                show_line(console, f"{name} went {direction}: {', '.join(ids)}")
     if comparison.needed:
-        _print(console, "needed: number of questions to detect a difference of this size with a power of 80 %.")
+        show_line(console, "needed: number of questions to detect a difference of this size with a power of 80 %.")
     if comparison.left_out:
-        _print(console, f"{count(comparison.left_out, 'question')} left out: only one evaluation has finished them.")
+        show_line(console, f"{count(comparison.left_out, 'question')} left out: only one evaluation has finished them.")
 
 
 def unfinished_lines(results: Sequence[EvaluationResult]) -> list[str]:
@@ -88,11 +87,9 @@ def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[
 
     Yields a function that takes each finished row.
     """
-    console = SafeConsole(file=sys.stderr, highlight=False)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     scores = _Scores(results)
     questions = {each.id: each for result in results for each in result.questions}
-    with Progress(*columns, console=console, transient=True, disable=not (visible and console.is_terminal)) as bar:
+    with progress_bar(MofNCompleteColumn(), shown=visible) as (bar, console):
         task = bar.add_task("", total=sum(result.left for result in results))
 
         def show_row(evaluation: Evaluation, row: Row) -> None:
@@ -101,7 +98,7 @@ def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[
             if visible and not console.is_terminal:
                 place = f" ({outcome})" if (outcome := row.outcome(questions[row.question_id])) else ""
                 line = f"{evaluation.configuration.label}: {row.question_id}: {row.status}{place}"
-                _print(console, " · ".join(filter(None, (line, str(scores)))))
+                show_line(console, " · ".join(filter(None, (line, str(scores)))))
 
         yield show_row
 
@@ -125,8 +122,3 @@ class _Scores:
 
     def __str__(self) -> str:
         return " · ".join(f"{label} {total / self._weights[label]:.3f}" for label, total in self._totals.items())
-
-
-def _print(console: Console, text: str) -> None:
-    """Print without markup: models and setting names can contain square brackets."""
-    console.print(text, markup=False, soft_wrap=True)

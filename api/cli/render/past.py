@@ -7,7 +7,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import excerpt, show_paragraph, show_table
+from api.cli.render.text import excerpt, show_line, show_paragraph, show_table
 from api.services.research.compare import (
     ComparedClaim,
     ComparedPassage,
@@ -32,41 +32,45 @@ def show_call(console: Console, entry: JournalEntry) -> None:
     for message in entry.messages:
         _show_part(console, message.role, message.content)
         for picture in message.pictures:
-            console.print(Text(f"─── a picture, not kept: {picture}", style="dim"), soft_wrap=True)
+            show_line(console, f"─── a picture, not kept: {picture}", "dim")
     for exchange in entry.exchanges:
         if exchange.thinking:
             _show_part(console, "thinking", exchange.thinking)
         _show_part(console, "response", exchange.response)
         if exchange.fault:
-            console.print(Text(f"─── rejected: {exchange.fault}", style="yellow"), soft_wrap=True)
+            show_line(console, f"─── rejected: {exchange.fault}", "yellow")
         for repair in exchange.repairs:
-            console.print(Text(f"─── repaired: {repair}", style="yellow"), soft_wrap=True)
+            show_line(console, f"─── repaired: {repair}", "yellow")
 
 
 def show_tool_call(console: Console, entry: ToolEntry) -> None:
     """Print a tool call: arguments, reason and result."""
     console.print(Text(f"\n═══ {entry.agent} → {entry.tool} ({entry.key[:12]})", style="bold"))
-    console.print(Text(f"{format_arguments(entry.arguments)}\n{entry.why}"), soft_wrap=True)
+    show_line(console, f"{format_arguments(entry.arguments)}\n{entry.why}")
     if entry.result:
         _show_part(console, "result", entry.result.text)
         for chunk in entry.result.passages:
-            console.print(Text(f"({show_location(chunk)})", style="dim"), soft_wrap=True)
+            show_line(console, f"({show_location(chunk)})", "dim")
     else:
-        console.print(Text(f"─── {entry.error or 'not finished'}", style="yellow"), soft_wrap=True)
+        show_line(console, f"─── {entry.error or 'not finished'}", "yellow")
 
 
 def _show_part(console: Console, name: str, text: str) -> None:
     console.print(Text(f"─── {name}", style="bold"))
-    console.print(Text(text), soft_wrap=True)
+    show_line(console, text)
 
 
 def show_replay(console: Console, result: Replay) -> None:
     """Print whether the replay is the same, otherwise the first difference and its causes."""
     if result.same:
-        console.print(Text(f"{result.run_id}: the same {count(result.events, 'event')}."), soft_wrap=True)
+        show_line(console, f"{result.run_id}: the same {count(result.events, 'event')}.")
         return
-    for title, detail in _lines(result):
-        console.print(Text(title, style="bold"), soft_wrap=True)
+    _show_lines(console, _lines(result))
+
+
+def _show_lines(console: Console, lines: Iterable[tuple[str, str]]) -> None:
+    for title, detail in lines:
+        show_line(console, title, "bold")
         if detail:
             show_paragraph(console, detail)
 
@@ -119,18 +123,15 @@ def show_comparison(console: Console, compared: RunComparison) -> None:
     """Print the answers of both runs, their figures and first difference, and the items that only one of them has."""
     runs = (compared.first, compared.second)
     for each in runs:
-        _title(console, f"{each.run.run_id}: {each.run.status}")
+        show_line(console, f"{each.run.run_id}: {each.run.status}", "bold")
         show_paragraph(console, each.answer)
     console.print()
     show_table(console, ("run", "status", "model", "calls", "tokens", "cost", "time"), [_row(each) for each in runs])
     console.print()
     if compared.difference is None:
-        _title(console, "All events are the same.")
+        show_line(console, "All events are the same.", "bold")
     else:
-        for title, detail in difference_lines(compared.difference, "The runs differ first in"):
-            _title(console, title)
-            if detail:
-                show_paragraph(console, detail)
+        _show_lines(console, difference_lines(compared.difference, "The runs differ first in"))
     _show_plans(console, compared)
     _show_items(console, "Queries", compared.queries, str)
     _show_items(console, "Passages", compared.passages, lambda each: _place(each.name, each, each.excerpt))
@@ -141,11 +142,11 @@ def show_comparison(console: Console, compared: RunComparison) -> None:
 def _show_plans(console: Console, compared: RunComparison) -> None:
     before, after = ([_plan(each) for each in run.plans] for run in (compared.first, compared.second))
     if compared.same_plan:
-        _title(console, "Plan: the same")
+        show_line(console, "Plan: the same", "bold")
     elif before == after:
-        _title(console, "Plan: the same steps, with other instructions or inputs")
+        show_line(console, "Plan: the same steps, with other instructions or inputs", "bold")
     else:
-        _title(console, "Plan")
+        show_line(console, "Plan", "bold")
         _show(console, "-", before)
         _show(console, "+", after)
 
@@ -158,14 +159,14 @@ def _row(compared: ComparedRun) -> tuple[str, ...]:
 
 
 def _show_items(console: Console, name: str, items: Items[T], text: Callable[[T], str]) -> None:
-    _title(console, f"{name}: {len(items.both)} in both, {len(items.lost)} lost, {len(items.won)} won")
+    show_line(console, f"{name}: {len(items.both)} in both, {len(items.lost)} lost, {len(items.won)} won", "bold")
     _show(console, "-", map(text, items.lost))
     _show(console, "+", map(text, items.won))
 
 
 def _show_claims(console: Console, claims: tuple[ComparedClaim, ...]) -> None:
     same = sum(each.same_text for each in claims)
-    _title(console, f"Claims: {same} of {len(claims)} the same")
+    show_line(console, f"Claims: {same} of {len(claims)} the same", "bold")
     for each in claims:
         if not each.same_text:
             _show(console, "-", [each.first] if each.first else [])
@@ -175,10 +176,6 @@ def _show_claims(console: Console, claims: tuple[ComparedClaim, ...]) -> None:
 def _show(console: Console, mark: str, lines: Iterable[str]) -> None:
     for line in lines:
         show_paragraph(console, f"{mark} {excerpt(line)}")
-
-
-def _title(console: Console, text: str) -> None:
-    console.print(Text(text, style="bold"), soft_wrap=True)
 
 
 def _plan(plan: Plan) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from api.cli.render.text import SafeConsole, show_paragraph
+from api.cli.render.text import SafeConsole, show_line, show_paragraph
 from api.services.research.event_text import (
     describe,
     duration,
@@ -30,10 +30,8 @@ def show_event(console: Console, event: Event) -> None:
     title, *details = describe(event)
     step = f"{event.step}: " if event.step else ""
     indent = "  " * LEVELS.index(event.level) if event.level else ""
-    console.print(
-        Text(f"{event.number:>4} {event.at:%H:%M:%S} {indent}", style="dim") + Text(f"{step}{title}", style="bold"),
-        soft_wrap=True,
-    )
+    when = Text(f"{event.number:>4} {event.at:%H:%M:%S} {indent}", style="dim")
+    show_line(console, when + Text(f"{step}{title}", style="bold"))
     for detail in details:
         show_paragraph(console, detail)
 
@@ -42,7 +40,7 @@ def show_faults(console: Console, faults: ResponseFaults) -> None:
     """Print the number of faults in the model's responses, if there were any."""
     if faults != ResponseFaults():
         counts = f"repairs: {faults.repairs}, rejected responses: {faults.rejected}, failed calls: {faults.failed}"
-        console.print(Text(f"\nFaults of the model: {counts}", style="yellow"), soft_wrap=True)
+        show_line(console, f"\nFaults of the model: {counts}", "yellow")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.text import Text
 
-from api.cli.render.text import excerpt, show_paragraph
+from api.cli.render.text import excerpt, show_line, show_paragraph
 from api.services.research.event_text import duration
 from multi_agent.orchestrator.planning.proposal import Proposal
 from multi_agent.storage.trace import RunSummary
@@ -39,18 +39,18 @@ def _facts(run: RunSummary) -> list[str]:
 def show_plan(console: Console, saved: PlanExample | Proposal) -> None:
     """Print the goal, the parameters and the steps of a plan."""
     plan = saved.plan
-    console.print(Text("saved from  ", style="bold") + Text(saved.question), soft_wrap=True)
-    console.print(Text("goal        ", style="bold") + Text(plan.goal), soft_wrap=True)
+    show_line(console, Text("saved from  ", style="bold") + Text(saved.question))
+    show_line(console, Text("goal        ", style="bold") + Text(plan.goal))
     for parameter in plan.parameters:
         default = f" (default: {parameter.default!r})" if parameter.default is not None else ""
         named = Text(f"{parameter.name}: {parameter.meaning}{default}")
-        console.print(Text("parameter   ", style="bold") + named, soft_wrap=True)
+        show_line(console, Text("parameter   ", style="bold") + named)
     for number, step in enumerate(plan.steps, start=1):
         after = f", after {', '.join(step.after)}" if step.after else ""
         heading = f"{number}. {step.id} ({', '.join(step.agents)}{after})"
-        console.print(Text(heading, style="bold"), soft_wrap=True)
+        show_line(console, heading, "bold")
         if step.instruction:
-            console.print(Text(f"   {step.instruction}"), soft_wrap=True)
+            show_line(console, f"   {step.instruction}")
         for name, value in step.settings.items():
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            console.print(Text(f"   {name}: {shown}"), soft_wrap=True)
+            show_line(console, f"   {name}: {shown}")

@@ -1,10 +1,13 @@
 """A console that is safe for untrusted text; paragraphs, lists and tables, for all renderers."""
 
+import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +16,11 @@ from multi_agent.values.sources import readable
 
 INDENT = "    "
 EXCERPT_LENGTH = 300  # characters
+
+
+def show_line(console: Console, text: str | Text, style: str = "") -> None:
+    """Print a line that only the terminal breaks."""
+    console.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)
 
 
 def show_paragraph(console: Console, text: str, bold: Sequence[str] = ()) -> None:
@@ -49,6 +57,15 @@ def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence
 def excerpt(text: str) -> str:
     """Return the beginning of a text, cut at a word."""
     return textwrap.shorten(text, EXCERPT_LENGTH, placeholder=" …")
+
+
+@contextmanager
+def progress_bar(*columns: ProgressColumn, shown: bool) -> Iterator[tuple[Progress, Console]]:
+    """Show a bar on standard error, if that is a terminal. Yield it with the console."""
+    console = SafeConsole(file=sys.stderr, highlight=False)
+    shown_columns = (BarColumn(), *columns, TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*shown_columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bar:
+        yield bar, console
 
 
 class SafeConsole(Console):
