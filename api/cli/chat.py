@@ -111,6 +111,8 @@ def _lines() -> Iterator[str]:
         except EOFError:
             return
         except KeyboardInterrupt:
+            if not prompt:  # a program reads and writes
+                raise
             print_message("\n/quit ends the chat.")
             continue
         if line:

@@ -23,7 +23,7 @@ from pydantic import Field
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.cli.ask.run import run_question
-from api.cli.common import make_console, print_message, print_text
+from api.cli.common import INTERRUPTED, make_console, print_message, print_text
 from api.cli.ingest import exit_code, run_ingest
 from api.cli.render.answers import show_answer
 from api.cli.render.tables import show_grid
@@ -35,7 +35,7 @@ from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal
 from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.tables.values import Column, Grid
-from multi_agent.values.answer import Answer
+from multi_agent.values.answer import Answer, Status
 from multi_agent.values.request import DocumentFilter, Request
 from vectorstore.settings import EmbeddingSettings
 
@@ -223,4 +223,6 @@ def _answer(candor: Candor, question: str, models: Models | None, *, progress: b
     answer = run_question(candor, request, COLLECTION, progress=progress, steps=progress, models=models)
     if progress:
         show_answer(make_console(), answer, candor.settings.home)
+    if answer.status is Status.CANCELLED:
+        raise typer.Exit(INTERRUPTED)
     return answer

@@ -58,11 +58,6 @@ def stream_response(lines: AsyncIterator[str], headers: dict[str, str] | None = 
     return StreamingResponse(lines, media_type="text/event-stream", headers=_NO_CACHE | (headers or {}))
 
 
-def event_response(events: EventStream) -> Response:
-    """Return a response that streams the events of a run."""
-    return stream_response(format_events(events))
-
-
 async def format_events(
     events: EventStream, render: Callable[[Event], str] = DescribedEvent.json_of
 ) -> AsyncIterator[str]:

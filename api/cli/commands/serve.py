@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +46,6 @@ def serve(
     def announce(url: str) -> None:
         if cli.as_json:
             print_json({"url": url})
-            sys.stdout.flush()
         else:
             print_message(f"Candor is running at {url} (OpenAPI: {url}openapi.json). Stop with Ctrl-C.")
             print_message("Unfinished runs resume at the next start.")
@@ -80,7 +78,6 @@ def worker(
         limits = {kind.value: limit for kind, limit in queue.limits.items()}
         if cli.as_json:
             print_json({"id": queue.executor, "queues": limits})
-            sys.stdout.flush()
         else:
             taken = ", ".join(f"{kind} ({limit} at a time)" for kind, limit in limits.items())
             print_message(f"Worker {queue.executor} takes jobs: {taken}. Stop with Ctrl-C.")

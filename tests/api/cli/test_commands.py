@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from api.bootstrap import Candor
 from api.cli import commands
 from api.cli.main import make_app
 from base.installation import own_version
+from support.waiting import LIMIT_S
 from vectorstore.models import CollectionSpec
 
 COMMANDS: dict[str, Any] = get_command(make_app()).commands  # type: ignore[attr-defined]
@@ -222,6 +224,16 @@ def test_an_error_ends_the_question_and_not_the_chat(
     errors = [json.loads(line)["error"] for line in told.out.splitlines()]
     assert [each["type"] for each in errors] == ["OperationalError"] * 2
     assert told.err.count("candor: The database cannot be used: database is locked.") == 2
+
+
+def test_ctrl_c_ends_a_chat_that_a_program_leads(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
+    run("ingest", folder)
+    command = [sys.executable, "-m", "api.cli", "chat", "--home", tmp_path / "home"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as chat:
+        assert chat.stderr
+        assert "/help lists the commands." in chat.stderr.readline()
+        chat.send_signal(signal.SIGINT)
+        assert chat.wait(LIMIT_S) == 130
 
 
 @pytest.mark.parametrize("query", ['"', "!!!", "-"])

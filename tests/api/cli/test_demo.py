@@ -26,6 +26,8 @@ from api.cli.demo import demo_questions, split_by_question
 from api.services.tables.tables import CALLER
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.journal import RecordedJournal
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.request import Request
 from support.files import copy_folder
 from support.panel import Panel
 
@@ -234,3 +236,14 @@ def test_the_collection_of_another_copy_of_candor_is_replaced(run: Run, tmp_path
     assert f"in the browser: candor serve --home {home}" in result.err
     listed = run("documents", "-c", "sample_docs", "--home", home, "--json").json
     assert not [each for each in listed if str(elsewhere) in each["path"]]
+
+
+def test_ctrl_c_ends_the_demo_and_not_only_its_question(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def cancelled(_: Any, request: Request, *__: Any, **___: Any) -> Answer:
+        asked.append(request.question)
+        return Answer(run_id="run_1", status=Status.CANCELLED, mode="fast", question=request.question, reasoning="")
+
+    monkeypatch.setattr("api.cli.demo.run_question", cancelled)
+    assert (run("demo", "--json", "--home", home).code, len(asked)) == (130, 1)

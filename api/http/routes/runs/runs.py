@@ -11,7 +11,15 @@ from api.http.deps import CandorDep, CurrentCaller, Now, Owner, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
-from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, DescribedEvent, EventStream, event_response, send_events
+from api.http.sse import (
+    EVENT_STREAM,
+    MAX_EVENT_NUMBER,
+    DescribedEvent,
+    EventStream,
+    format_events,
+    send_events,
+    stream_response,
+)
 from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.prune import Limits, PrunedRun
 from api.services.research.runs import RatingRequest, calls_for, events_for, find_run, list_runs, rate_run
@@ -191,13 +199,13 @@ async def events(
     after = max(after, last_event_id)
     found = await asyncio.to_thread(find_run, candor.trace, run_id, caller)
     if follow and found.active:
-        return event_response(_within(parts.runs.follow(found.run_id, after), found, caller, level))
+        return stream_response(format_events(_within(parts.runs.follow(found.run_id, after), found, caller, level)))
     known = await asyncio.to_thread(candor.trace.events, found.run_id, after)
     if not follow:
         shown = [DescribedEvent.of(event) for event in events_for(known, found, caller) if is_within(event, level)]
         return Response(_EVENTS.dump_json(shown), media_type="application/json")
     stream = _within(parts.runs.follow(found.run_id, after), found, caller, level)
-    return event_response(stream) if known else Response(status_code=204)
+    return stream_response(format_events(stream)) if known else Response(status_code=204)
 
 
 async def _within(events: EventStream, run: RunSummary, caller: Caller, level: Level = "tool") -> EventStream:
