@@ -1,6 +1,6 @@
 """Dependencies that routes declare as parameters: ``candor: CandorDep`` has the services, ``parts`` the jobs."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import Depends, Header, Query
 from fastapi.requests import HTTPConnection
@@ -14,13 +14,11 @@ from api.services.documents.selection import Selection
 
 # Dependencies are coroutines, because FastAPI runs other functions in a thread, which costs more than the call itself.
 async def _candor(connection: HTTPConnection) -> Candor:
-    candor: Candor = connection.app.state.candor
-    return candor
+    return cast(Candor, connection.app.state.candor)
 
 
 async def _parts(connection: HTTPConnection) -> ServiceParts:
-    parts: ServiceParts = connection.app.state.parts
-    return parts
+    return cast(ServiceParts, connection.app.state.parts)
 
 
 async def _caller(connection: HTTPConnection) -> Caller:

@@ -10,12 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from api.cli.render.text import SafeConsole, show_line, show_paragraph
-from api.services.research.event_text import (
-    describe,
-    duration,
-    progress,
-    speed,
-)
+from api.services.research.event_text import describe, duration, progress, speed
 from multi_agent.llm.wrappers.usage import ResponseFaults
 from multi_agent.values import events, evidence_events
 from multi_agent.values.bus import LEVELS, Subscriber
@@ -86,7 +81,9 @@ class LiveProgress:
         if isinstance(body, events.ModelAsked):
             self._calls.append((time.monotonic(), event.step, body))
         elif isinstance(body, events.ModelCalled | events.ModelFailed):
-            self._end_call(event.step, body.caller)
+            mine = (call for call in self._calls if (call[1], call[2].caller) == (event.step, body.caller))
+            if ended := next(mine, None):
+                self._calls.remove(ended)
         elif isinstance(body, events.StepRetried | events.StepFailed):  # cancelled calls have no end event
             self._calls = [call for call in self._calls if call[1] != event.step]
         if isinstance(body, events.ModelCalled) and not body.replayed:
@@ -96,11 +93,6 @@ class LiveProgress:
         for line in filter(None, describe(event) if isinstance(body, _IN_FULL) else [progress(event)]):
             if self._steps:
                 self._console.print(Text(f"  {line}", style="dim"))
-
-    def _end_call(self, step: str, caller: str) -> None:
-        ended = next((call for call in self._calls if (call[1], call[2].caller) == (step, caller)), None)
-        if ended:
-            self._calls.remove(ended)
 
     def line(self) -> Text:
         """Return the status line: the current call and the elapsed time."""

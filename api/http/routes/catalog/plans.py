@@ -1,5 +1,7 @@
 """Saved plans, which are templates with placeholders for questions and parameters."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Literal, Self
 from urllib.parse import quote
 
@@ -10,7 +12,7 @@ from api.auth.permissions import Caller, Right
 from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from api.services.catalog.plans import PlanFile, Plans
+from api.services.catalog.plans import PlanFile
 from base.models import FrozenModel
 from multi_agent.errors import NotKept, UnknownPlan
 from multi_agent.orchestrator.planning.proposal import Proposal
@@ -116,14 +118,15 @@ async def propose(candor: CandorDep, caller: Owner, body: PlanToPropose) -> Prop
 @router.get("/{name}", responses=problem_responses(404, 503))
 def plan(candor: CandorDep, caller: CurrentCaller, name: PlanName) -> PlanExample:
     """Return a saved plan."""
-    return _found(candor.plans, name, caller)
+    with _not_found():
+        return candor.plans.get(name, caller)
 
 
 @router.get("/{name}/export", responses=problem_responses(404, 503))
 def export(candor: CandorDep, caller: CurrentCaller, name: PlanName, response: Response) -> PlanFile:
     """Export a saved plan as a file. `POST /v1/plans` imports its content."""
     response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name, safe='')}.json"
-    return PlanFile.of(_found(candor.plans, name, caller))
+    return PlanFile.of(plan(candor, caller, name))
 
 
 @router.put(
@@ -149,15 +152,15 @@ def put(
 @router.delete("/{name}", status_code=204, responses=problem_responses(403, 404, 503))
 def forget(candor: CandorDep, caller: Owner, name: PlanName) -> None:
     """Delete a saved plan."""
-    try:
+    with _not_found():
         candor.plans.delete(name)
-    except UnknownPlan as error:
-        raise NotKept(str(error)) from error
 
 
-def _found(plans: Plans, name: str, caller: Caller) -> PlanExample:
+@contextmanager
+def _not_found() -> Iterator[None]:
+    """Report an unknown plan in the path with status 404."""
     try:
-        return plans.get(name, caller)
+        yield
     except UnknownPlan as error:
         raise NotKept(str(error)) from error
 

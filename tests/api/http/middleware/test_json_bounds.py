@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 
-from api.http.middleware.json_bounds import DEEPEST, MOST_VALUES, json_fault
+from api.http.middleware.body_limit import DEEPEST, MOST_VALUES, json_fault
 from multi_agent.values.request import LONGEST_RESULT, LONGEST_RESULTS
 from support.waiting import LIMIT_S
 
