@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import mimetypes
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -76,8 +77,13 @@ class WebSource:
             named = (each for sitemap in sitemaps for each in _locations(self._sitemap(sitemap), self._sitemap))
             listed = chain(_links(start), named) if self._options.depth else iter(())
             within = urljoin(start.url, ".")
-        pages = deque(_Page(urldefrag(address).url, 1) for address in listed)
-        yield from self._crawl(pages, known, robots, {self._address, start.url}, within)
+        pages, seen = deque(_Page(_joined("", address), 1) for address in listed), {self._address, start.url}
+        has_failed = False
+        for item in self._crawl(pages, known, robots, seen, within):
+            has_failed |= bool(item.error)
+            yield item
+        if has_failed:  # nobody knows what a page that cannot be read links to
+            yield from (Item("", address, is_unchanged=True) for address in known if address not in seen)
 
     def _read(self, address: str, known: Mapping[str, Known]) -> Fetched:
         """Fetch a page without which the source cannot be read. Raises SourceFailed."""
@@ -119,8 +125,8 @@ class WebSource:
         """Yield the pages of a feed, and known ones that it no longer lists: a feed has only the latest."""
         import feedparser
 
-        links = (urljoin(self._address, entry["link"]) for entry in feedparser.parse(feed).entries if entry.get("link"))
-        pages = deque(_Page(urldefrag(link).url, self._options.depth) for link in links)
+        links = (_joined(self._address, entry.get("link", "")) for entry in feedparser.parse(feed).entries)
+        pages = deque(_Page(link, self._options.depth) for link in links if link)
         listed = {page.address for page in pages}
         yield from self._crawl(pages, known, robots, {self._address}, "")
         yield from (Item("", address, is_unchanged=True) for address in known if address not in listed)
@@ -189,8 +195,11 @@ def _xml(content: bytes) -> etree._Element | None:
 def _locations(sitemap: bytes, read: Callable[[str], bytes] | None) -> Iterator[str]:
     """Yield the pages of a sitemap. If it lists other sitemaps, ``read`` returns them."""
     if sitemap.startswith(b"\x1f\x8b"):
-        with gzip.open(BytesIO(sitemap)) as unpacked:
-            sitemap = unpacked.read(_SITEMAP_BYTES)
+        try:
+            with gzip.open(BytesIO(sitemap)) as unpacked:
+                sitemap = unpacked.read(_SITEMAP_BYTES)
+        except (OSError, EOFError, zlib.error) as error:
+            raise SourceFailed(f"A packed sitemap is damaged: {error}.") from error
     root = _xml(sitemap)
     for location in () if root is None else root.iter("{*}loc"):
         address, parent = (location.text or "").strip(), location.getparent()
@@ -204,7 +213,19 @@ def _links(page: Fetched) -> Iterator[str]:
     """Yield the addresses of the links of a page."""
     if page.media_type not in _HTML or not page.content.strip():
         return
-    for link in document_fromstring(page.content, parser=HTMLParser(recover=True)).iter("a"):
-        address = urljoin(page.url, (link.get("href") or "").strip())
+    try:
+        root = document_fromstring(page.content, parser=HTMLParser(recover=True))
+    except etree.ParserError:  # it has no element
+        return
+    for link in root.iter("a"):
+        address = _joined(page.url, link.get("href") or "")
         if address.startswith(("http://", "https://")):
-            yield urldefrag(address).url
+            yield address
+
+
+def _joined(base: str, link: str) -> str:
+    """Return the address of a link without its fragment. Empty if it is empty, or no address, such as `http://[x/`."""
+    try:
+        return urldefrag(urljoin(base, link.strip())).url if link.strip() else ""
+    except ValueError:
+        return ""

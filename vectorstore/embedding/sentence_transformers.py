@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from base.memory import release_freed_memory
 from vectorstore.embedding.model_folder import BUNDLE_LANGUAGES, find_model
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
@@ -47,7 +46,7 @@ class SentenceTransformerEmbedder:
                 list(texts), batch_size=self._batch_size, show_progress_bar=False, convert_to_tensor=True
             )
         vectors = _normalized(encoded)
-        _release_freed_memory()
+        release_freed_memory()
         return vectors
 
     def embed_query(self, text: str) -> tuple[Vectors, None]:
@@ -93,12 +92,6 @@ def _precision(settings: EmbeddingSettings) -> Precision:
     capabilities = torch.cpu.get_capabilities()
     computes = capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
     return "bfloat16" if settings.device == "cpu" and computes else "float32"
-
-
-def _release_freed_memory() -> None:
-    """Return freed memory to the system. Only glibc needs this: it kept 250 MB of freed tensors after 768 passages."""
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        trim(0)
 
 
 def _normalized(encoded: torch.Tensor) -> Vectors:

@@ -92,6 +92,36 @@ def test_a_page_that_is_gone_is_skipped_and_one_that_fails_is_an_error(web: Web,
     assert "100000 bytes" in found["/large"].error
 
 
+def test_pages_behind_a_page_that_fails_are_kept(web: Web, read: Callable[..., Items]) -> None:
+    web.pages["/"] = page("/hub", "/b")
+    web.pages["/hub"] = page("/c")
+    web.pages["/b"] = web.pages["/c"] = page(etag="1")
+    read("/")
+    web.pages["/hub"] = Page(b"", status=503)
+    found = read("/")
+    assert found["/hub"].error
+    assert found["/c"].is_unchanged
+    web.pages["/hub"] = page()
+    assert "/c" not in read("/")
+
+
+def test_links_that_are_no_addresses_and_pages_without_elements_are_passed_over(
+    web: Web, read: Callable[..., Items]
+) -> None:
+    web.pages["/"] = page("http://[site]/", "", "/empty", "/b")
+    web.pages["/empty"] = Page(b"<!-- nothing -->")
+    web.pages["/b"] = page()
+    assert [*read("/")] == ["/", "/empty", "/b"]
+
+
+def test_a_damaged_sitemap_is_an_error(web: Web, read: Callable[..., Items]) -> None:
+    web.pages["/robots.txt"] = Page(f"Sitemap: {web.url('/pages.xml.gz')}".encode(), "text/plain")
+    web.pages["/pages.xml.gz"] = Page(gzip.compress(sitemap(web.url("/a")))[:30], "application/gzip")
+    web.pages["/"] = page()
+    with pytest.raises(SourceFailed, match="sitemap is damaged"):
+        read("/")
+
+
 @pytest.mark.parametrize("robots", [True, False])
 def test_robots_txt_is_obeyed_unless_told_otherwise(web: Web, read: Callable[..., Items], robots: bool) -> None:
     web.pages["/robots.txt"] = Page(b"User-agent: *\nDisallow: /private", "text/plain")
