@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
+from urllib.parse import urldefrag, urljoin
 
 import httpx
 
@@ -151,6 +152,14 @@ async def checked_addresses(url: httpx.URL, *, allow_private: bool, setting: str
     if not allow_private and not all(map(is_public, addresses)):
         raise WebError(f"{url} is not fetched: it leads to this machine or to a private network (`{setting}`).")
     return addresses
+
+
+def joined(base: str, link: str) -> str:
+    """Return the address of a link without its fragment. Empty if it is empty, or no address, such as `http://[x/`."""
+    try:
+        return urldefrag(urljoin(base, link.strip())).url if link.strip() else ""
+    except ValueError:
+        return ""
 
 
 def is_public(address: str) -> bool:

@@ -21,7 +21,7 @@ from lxml.html import HTMLParser, document_fromstring
 from pydantic import Field
 
 from base.models import FrozenModel
-from base.web import Fetched, WebError, fetch
+from base.web import Fetched, WebError, fetch, joined
 from ingest.errors import SourceFailed
 from ingest.source import Item, Known, file_name
 
@@ -77,7 +77,7 @@ class WebSource:
             named = (each for sitemap in sitemaps for each in _locations(self._sitemap(sitemap), self._sitemap))
             listed = chain(_links(start), named) if self._options.depth else iter(())
             within = urljoin(start.url, ".")
-        pages, seen = deque(_Page(_joined("", address), 1) for address in listed), {self._address, start.url}
+        pages, seen = deque(_Page(joined("", address), 1) for address in listed), {self._address, start.url}
         has_failed = False
         for item in self._crawl(pages, known, robots, seen, within):
             has_failed |= bool(item.error)
@@ -125,7 +125,7 @@ class WebSource:
         """Yield the pages of a feed, and known ones that it no longer lists: a feed has only the latest."""
         import feedparser
 
-        links = (_joined(self._address, entry.get("link", "")) for entry in feedparser.parse(feed).entries)
+        links = (joined(self._address, entry.get("link", "")) for entry in feedparser.parse(feed).entries)
         pages = deque(_Page(link, self._options.depth) for link in links if link)
         listed = {page.address for page in pages}
         yield from self._crawl(pages, known, robots, {self._address}, "")
@@ -218,14 +218,6 @@ def _links(page: Fetched) -> Iterator[str]:
     except etree.ParserError:  # it has no element
         return
     for link in root.iter("a"):
-        address = _joined(page.url, link.get("href") or "")
+        address = joined(page.url, link.get("href") or "")
         if address.startswith(("http://", "https://")):
             yield address
-
-
-def _joined(base: str, link: str) -> str:
-    """Return the address of a link without its fragment. Empty if it is empty, or no address, such as `http://[x/`."""
-    try:
-        return urldefrag(urljoin(base, link.strip())).url if link.strip() else ""
-    except ValueError:
-        return ""

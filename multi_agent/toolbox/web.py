@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import urljoin
 
 import httpx
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
@@ -30,7 +29,7 @@ from base import web
 from base.installation import extra_command
 from base.models import FrozenModel
 from base.process import child_environment
-from base.web import Fetched
+from base.web import Fetched, joined
 from multi_agent.errors import ToolError
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.tool import PageText
@@ -229,7 +228,7 @@ def _parse(html: str, url: str) -> HtmlElement:
 
 def _links(tree: HtmlElement, url: str) -> Iterator[str]:
     for element in tree.iter("a"):
-        address = urljoin(url, (element.get("href") or "").strip()).partition("#")[0]
+        address = joined(url, element.get("href") or "")
         if address.startswith(("http://", "https://")) and address != url:
             yield address
 

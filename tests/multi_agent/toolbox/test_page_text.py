@@ -1,4 +1,4 @@
-"""The text of a page is extracted in a time that does not grow with the square of its attributes."""
+"""The text and the links of a page. The time does not grow with the square of its attributes."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def test_an_element_with_many_attributes_takes_no_minutes() -> None:
     assert time.thread_time() - started < 30, "it took minutes"
     assert "The Borea 12 is blue." in page.text
     assert page.links == ("https://example.org/auster",)
+
+
+def test_a_link_that_is_no_address_is_left_out() -> None:
+    page = read_html("<p>Pumps</p><a href='http://[host]/'>x</a><a href='/b#c'>y</a>", "https://example.org")
+    assert page.links == ("https://example.org/b",)
