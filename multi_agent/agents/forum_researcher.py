@@ -1,6 +1,7 @@
 """The ForumResearcher, which searches forums, reads threads and answers with quotes from them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -93,7 +94,9 @@ def _narrow(tool: OfferedTool, inputs: ForumResearcherInputs) -> OfferedTool:
 
 def on_platforms(platforms: Sequence[Platform], page: Any) -> Any:
     """Return the page. Raises ToolError if it is on none of the platforms. Without platforms, any page may be read."""
-    host, sites = urlsplit(page.url).hostname or "", [_SITES[each] for each in platforms]
+    host, sites = "", [_SITES[each] for each in platforms]
+    with suppress(ValueError):  # a model may write an address that is none
+        host = urlsplit(page.url).hostname or ""
     if sites and not any(host == site or host.endswith(f".{site}") for site in sites):
         raise ToolError(f"{page.url} is not on {' or '.join(sites)}, the only sites that this task allows.")
     return page

@@ -145,8 +145,9 @@ def test_only_pages_of_the_platforms_are_read(
 def test_the_sites_of_platforms_include_their_subdomains() -> None:
     for url in ("https://www.reddit.com/r/pumps", "https://news.ycombinator.com/item?id=1"):
         assert on_platforms(("reddit", "hackernews"), SimpleNamespace(url=url)).url == url
-    with pytest.raises(ToolError, match=r"is not on reddit\.com or news\.ycombinator\.com"):
-        on_platforms(("reddit", "hackernews"), SimpleNamespace(url="https://notreddit.com/pumps"))
+    for url in ("https://notreddit.com/pumps", "http://[reddit.com/"):
+        with pytest.raises(ToolError, match=r"is not on reddit\.com or news\.ycombinator\.com"):
+            on_platforms(("reddit", "hackernews"), SimpleNamespace(url=url))
 
 
 def test_figures_of_tools_are_evidence(ask: Ask, model: ToolModel) -> None:
