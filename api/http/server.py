@@ -78,7 +78,10 @@ def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     with alone, known, listen(service.host, service.port) as listener:
         tell(url_of(listener, secure=service.certfile is not None))
         with suppress(KeyboardInterrupt):  # uvicorn raises the signal again after a clean shutdown
-            Server(make_app(candor), service).run(sockets=[listener])
+            try:
+                Server(make_app(candor), service).run(sockets=[listener])
+            except SystemExit as error:  # the start failed; uvicorn has printed why and has a code of its own
+                raise SystemExit(1) from error
 
 
 def listen(host: str, port: int) -> socket.socket:

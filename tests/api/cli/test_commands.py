@@ -226,6 +226,15 @@ def test_an_error_ends_the_question_and_not_the_chat(
     assert told.err.count("candor: The database cannot be used: database is locked.") == 2
 
 
+def test_a_service_that_cannot_start_ends_with_code_1(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: Any) -> None:
+        raise RuntimeError("no worker")
+
+    monkeypatch.setattr("api.http.app._start", broken)
+    told = run("serve", "--port", "0")
+    assert (told.code, "no worker" in told.err) == (1, True)
+
+
 def test_ctrl_c_ends_a_chat_that_a_program_leads(run: Callable[..., Any], folder: Path, tmp_path: Path) -> None:
     run("ingest", folder)
     command = [sys.executable, "-m", "api.cli", "chat", "--home", tmp_path / "home"]
