@@ -275,11 +275,13 @@ class Body:
     def rows(self, table: Element) -> Iterator[list[Cell]]:
         """Yield the rows of a table."""
         for row in _own_rows(table):
-            cells = [cell for element in row for cell in self._repeated(element)]
-            for _ in range(
-                min(_count(row, "number-rows-repeated"), _MAX_REPEATS if any(cell.text for cell in cells) else 1)
-            ):
-                yield cells
+            yield from self.repeated_rows(row)
+
+    def repeated_rows(self, row: Element) -> list[list[Cell]]:
+        """Return a row as often as it is repeated. Empty rows come once."""
+        cells = [cell for element in row for cell in self._repeated(element)]
+        most = _MAX_REPEATS if any(cell.text for cell in cells) else 1
+        return [cells] * min(_count(row, "number-rows-repeated"), most)
 
     def _repeated(self, element: Element) -> list[Cell]:
         if local_name(element) != "table-cell":

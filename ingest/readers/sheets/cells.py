@@ -145,6 +145,7 @@ class _Cells:
     def __init__(self, book: _Book, part: str, name: str) -> None:
         self._book, self._part, self._name = book, part, name
         self._rows: dict[int, dict[int, str]] = {}
+        self._last_row = -1
         self._hidden_rows: set[int] = set()
         self._hidden_columns: set[int] = set()
         self._merged: list[str] = []
@@ -181,7 +182,7 @@ class _Cells:
         return sheet
 
     def _read_row(self, row: Element, sheet: Sheet) -> None:
-        index = number(row.get("r"), max(self._rows, default=-1) + 2) - 1
+        self._last_row = index = number(row.get("r"), self._last_row + 2) - 1
         cells: dict[int, str] = {}
         column = -1
         for cell in row:
@@ -268,10 +269,11 @@ class _Cells:
         for index in self._hidden_rows:
             cells = self._rows[index]
             cells[min(cells)] += " (hidden row)"
-        for column in self._hidden_columns:
-            first = next((cells for _, cells in sorted(self._rows.items()) if cells.get(column)), None)
-            if first is not None:
-                first[column] += " (hidden column)"
+        unnamed = set(self._hidden_columns)
+        for _, cells in sorted(self._rows.items()):
+            for column in [each for each in unnamed & cells.keys() if cells[each]]:
+                cells[column] += " (hidden column)"
+                unnamed.remove(column)
 
     def _grid(self) -> Iterator[list[str]]:
         """Yield the rows from the first filled column on, and one empty row where at least one is."""
@@ -294,7 +296,8 @@ def name_hidden(rows: list[list[str]], hidden_rows: Iterable[int], hidden_column
         first = next((column for column, text in enumerate(cells) if text), None)
         if first is not None:
             cells[first] += " (hidden row)"
-    for column in hidden_columns:
+    width = max(map(len, rows), default=0)
+    for column in (each for each in hidden_columns if each < width):
         found = next((cells for cells in rows if column < len(cells) and cells[column]), None)
         if found is not None:
             found[column] += " (hidden column)"

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from ingest.readers.odf import Body, formed, read_content
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.merged_cells import repeat_merged
+from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.ooxml import Package, attribute, number
 from ingest.readers.sheets.cells import Figure, Sheet, name_hidden
 
@@ -29,20 +29,25 @@ def read_open_sheets(package: Package) -> Iterator[Sheet]:
     for table in content.iterfind("{*}body/{*}spreadsheet/{*}table"):
         is_hidden = attribute(table, "style-name") in hidden
         sheet = Sheet(attribute(table, "name") + " (hidden sheet)" * is_hidden, "", [])
-        rows = list(repeat_merged(_SheetCells(package, content, sheet).rows(table)))
+        cells = _SheetCells(package, content, sheet)
+        rows = repeat_merged(cells.rows(table))
         width = max((column + 1 for row in rows for column, text in enumerate(row) if text), default=0)
         rows = [row[:width] for row in rows]
-        sheet.rows = name_hidden(rows, _hidden(table, "row"), _hidden(table, "column"))
+        sheet.rows = name_hidden(rows, cells.hidden_rows, _hidden_columns(table))
         yield sheet
 
 
-def _hidden(sheet: Element, kind: str) -> Iterator[int]:
+def _hidden_columns(sheet: Element) -> Iterator[int]:
     at = 0
-    for part in sheet.iterfind(f".//{{*}}table-{kind}"):
-        end = at + number(attribute(part, f"number-{kind}s-repeated"), 1)
-        if attribute(part, "visibility") in ("collapse", "filter"):
+    for column in sheet.iterfind(".//{*}table-column"):
+        end = at + number(attribute(column, "number-columns-repeated"), 1)
+        if _is_hidden(column):
             yield from range(at, min(end, at + _MOST_HIDDEN))
         at = end
+
+
+def _is_hidden(part: Element) -> bool:
+    return attribute(part, "visibility") in ("collapse", "filter")
 
 
 class _SheetCells(Body):
@@ -51,6 +56,16 @@ class _SheetCells(Body):
     def __init__(self, package: Package, content: Element, sheet: Sheet) -> None:
         super().__init__(package, content, DocumentBuilder())
         self._sheet = sheet
+        self.hidden_rows: list[int] = []
+        self._rows_before = 0
+
+    def repeated_rows(self, row: Element) -> list[list[Cell]]:
+        """Return a row as often as it is repeated, and remember which rows are hidden."""
+        rows = super().repeated_rows(row)
+        end = self._rows_before + len(rows)
+        self.hidden_rows += range(self._rows_before, end) if _is_hidden(row) else ()
+        self._rows_before = end
+        return rows
 
     def cell_text(self, cell: Element) -> str:
         """Return what a cell shows: dates in ISO form, and a formula without a value as it is written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 import zipfile
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 from openpyxl import Workbook
 
 from ingest.parser import Parser, load_parser
+from ingest.readers.shared.ooxml import Package
+from ingest.readers.sheets.cells import name_hidden, read_sheets
+from ingest.readers.sheets.computed import Computed
 from support.office import write_open
 
 CASES = Path(__file__).parents[1] / "cases/56-xlsx-hidden"
@@ -65,6 +69,28 @@ def test_hidden_parts_of_xlsx_are_named(parser: Parser) -> None:
     assert [each for each in expected if each not in text] == []
 
 
+def test_rows_without_numbers_and_many_hidden_columns_are_read_in_linear_time(tmp_path: Path) -> None:
+    book = tmp_path / "a.xlsx"
+    rows = "<row><c><v>1</v></c></row><row/>" + "<row><c><v>2</v></c></row>" * 20_000
+    sheet = f'<worksheet><cols><col min="2" max="16384" hidden="1"/></cols><sheetData>{rows}</sheetData></worksheet>'
+    part = '<Relationship Id="s" Type="/worksheet" Target="/xl/sheet.xml"/>'
+    with zipfile.ZipFile(book, "w") as package:
+        package.writestr("xl/workbook.xml", '<workbook xmlns:r="r"><sheet name="S" r:id="s"/></workbook>')
+        package.writestr("xl/_rels/workbook.xml.rels", f"<Relationships>{part}</Relationships>")
+        package.writestr("xl/sheet.xml", sheet)
+    package = Package(book.read_bytes(), book)
+    started = time.process_time()
+    (read,) = read_sheets(package, "xl/workbook.xml", Computed(b""))
+    assert (read.rows[:3], len(read.rows)) == ([["1"], [""], ["2"]], 20_002)
+    assert time.process_time() - started < 3
+
+
+def test_hidden_columns_beyond_the_rows_take_no_time() -> None:
+    started = time.process_time()
+    assert name_hidden([["x"] for _ in range(20_000)], [], range(10_000))[0] == ["x (hidden column)"]
+    assert time.process_time() - started < 1
+
+
 def test_a_file_whose_formats_are_damaged_is_read_with_a_warning(parser: Parser, tmp_path: Path) -> None:
     data = (CASES / "x1_formats.xls").read_bytes()
     font = data.index(struct.pack("<H", 0x00E0))
@@ -73,14 +99,16 @@ def test_a_file_whose_formats_are_damaged_is_read_with_a_warning(parser: Parser,
     assert "Bolt" in document.text
 
 
-def test_hidden_parts_of_open_sheets_are_named(parser: Parser, tmp_path: Path) -> None:
+@pytest.mark.parametrize("empty", [0, 3])
+def test_hidden_parts_of_open_sheets_are_named(parser: Parser, tmp_path: Path, empty: int) -> None:
     def cells(*texts: str) -> str:
         one = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
         return "".join(one.format(text) for text in texts)
 
+    gap = f'<table:table-row table:number-rows-repeated="{empty}"><table:table-cell/></table:table-row>' * bool(empty)
     body = (
         '<table:table table:name="Open"><table:table-column/><table:table-column table:visibility="collapse"/>'
-        f"<table:table-row>{cells('Part', 'Cost')}</table:table-row>"
+        f"{gap}<table:table-row>{cells('Part', 'Cost')}</table:table-row>"
         '<table:table-row table:visibility="filter" table:number-rows-repeated="2">'
         f"{cells('Pump', '5')}</table:table-row></table:table>"
     )
