@@ -94,8 +94,16 @@ def own_mark(run: Element) -> Element | None:
 def letters(child: Element, font: str = "") -> str:
     """Return what a text or a symbol of a run shows."""
     if local_name(child) == "sym":
-        return symbol(attribute(child, "font"), int(attribute(child, "char", "0") or "0", 16))
+        return _symbol(attribute(child, "font"), attribute(child, "char", "0") or "0", 16)
     return in_font(child.text or "", font)
+
+
+def _symbol(font: str, code: str, base: int) -> str:
+    """Return the character with this code in a symbol font, or ``""`` for a damaged code."""
+    try:
+        return symbol(font, int(code, base))
+    except ValueError:
+        return ""
 
 
 @dataclass
@@ -221,7 +229,7 @@ class _Fields:
                 source = self._open.pop()[0]
                 code = _SYMBOL.match(source)
                 if code and self._is_shown():
-                    yield Piece(symbol(code[2], int(code[1], 0)))
+                    yield Piece(_symbol(code[2], code[1], 16 if "x" in code[1].lower() else 10))
                 elif source.split()[:1] == ["EQ"] and self._is_shown():
                     yield Piece(_equation(source.partition("EQ")[2]))
             case _:

@@ -264,6 +264,10 @@ def test_word_shows_raised_positions_and_symbols(parser: Parser, tmp_path: Path)
     box = _run("þ", '<w:rFonts w:ascii="Wingdings"/>')
     _write_docx(tmp_path / "a.docx", f"<w:p>{_run('Load 10')}{raised}{_run(' t, ')}{field}{_run(' 5 ')}{box}</w:p>", {})
     assert parser.parse(tmp_path / "a.docx").text == "Load 10^6 t, ≤ 5 ☑"
+    damaged = '<w:r><w:sym w:font="Symbol" w:char="zz"/></w:r>'
+    body = f"<w:p>{_run('Load ')}{field.replace('163', '0163')}{damaged}</w:p>"
+    _write_docx(tmp_path / "b.docx", body, {})
+    assert parser.parse(tmp_path / "b.docx").text == "Load ≤"
 
 
 @pytest.mark.parametrize(
