@@ -6,7 +6,6 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import pairwise
 from xml.etree.ElementTree import Element
 
@@ -114,7 +113,8 @@ def _cues_of_sami(source: str) -> dict[str, list[_Cue]]:
 
 
 def _clock(seconds: float) -> str:
-    return str(timedelta(seconds=int(seconds))).zfill(8)
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
 
 
 def _write(cues: Iterable[_Cue], into: DocumentBuilder) -> bool:
@@ -219,4 +219,4 @@ def _ends(cue: _Cue) -> bool:
     return _SENTENCE_END.search(cue.words[-1]) is not None
 
 
-READER = Reader(name="subtitles", version=6, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
+READER = Reader(name="subtitles", version=7, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
