@@ -97,24 +97,24 @@ def _write_output(output: Record, into: DocumentBuilder) -> None:
 
 def _write_richest(forms: dict[str, Value], into: DocumentBuilder) -> None:
     """Write the first form of an output that has text, in the order in which notebooks prefer them."""
-    before = len(into.text)
+    before = into.length
     write_values(
         [form for kind, form in forms.items() if _CHART.fullmatch(kind) and isinstance(form, Record)][:1], into
     )
-    if len(into.text) == before and "text/html" in forms:  # beside a chart, the program that draws it
+    if into.length == before and "text/html" in forms:  # beside a chart, the program that draws it
         write_page(_text(forms["text/html"]), into)
-    if len(into.text) == before and "text/markdown" in forms:
+    if into.length == before and "text/markdown" in forms:
         write_markdown(_text(forms["text/markdown"]), into)
-    if len(into.text) == before and "text/latex" in forms:
+    if into.length == before and "text/latex" in forms:
         into.prose(_text(forms["text/latex"]).strip().strip("$"))
-    if len(into.text) == before and "image/svg+xml" in forms:
+    if into.length == before and "image/svg+xml" in forms:
         drawing = xml_tree(_text(forms["image/svg+xml"]).encode(), Path("output.svg"), into.warn)
         ElementWriter(into).write(drawing, depth=0)
     for kind, form in forms.items():  # values, or the data of a chart
-        if len(into.text) == before and _DATA.fullmatch(kind) and isinstance(form, Record | list):
+        if into.length == before and _DATA.fullmatch(kind) and isinstance(form, Record | list):
             write_values([form], into)
     plain = _shown(_text(forms.get("text/plain")))
-    if len(into.text) == before and not _OBJECT.fullmatch(plain.strip()):
+    if into.length == before and not _OBJECT.fullmatch(plain.strip()):
         into.code(plain)
 
 

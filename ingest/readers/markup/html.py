@@ -30,7 +30,7 @@ def write_page(source: str, into: DocumentBuilder, *, is_mail: bool = False) -> 
     hidden = show_form(root)
     prune(root)
     ElementWriter(into, is_page=True, is_mail=is_mail).write(root, depth=0)
-    if hidden > _HIDDEN_SHARE * len(into.text.split()):
+    if hidden and hidden > _HIDDEN_SHARE * len(into.text.split()):
         into.warn(f"{hidden:,} words that the page hides were left out.")
     return properties
 

@@ -36,7 +36,8 @@ class DocumentBuilder:
 
     def __init__(self) -> None:
         self._parts: list[str] = []
-        self._length = 0
+        self.length = 0
+        """The number of characters of all blocks so far."""
         self._blocks: list[Block] = []
         self._page_starts: list[tuple[int, int]] = []
         self._labels: dict[int, str] = {}
@@ -81,7 +82,7 @@ class DocumentBuilder:
 
     def page(self, number: int) -> None:
         """Start page ``number``."""
-        self._page_starts.append((number, self._length))
+        self._page_starts.append((number, self.length))
 
     def label_page(self, number: int, label: str) -> None:
         """Set what is printed as the number of page ``number``. Nothing is stored if that is the number itself."""
@@ -147,7 +148,7 @@ class DocumentBuilder:
         )
 
     def _mark_pages(self, lines: Sequence[str], pages: PageBreaks) -> None:
-        start = self._length + (len(BETWEEN_BLOCKS) if self._parts else 0)
+        start = self.length + (len(BETWEEN_BLOCKS) if self._parts else 0)
         for line, number in pages:
             self._page_starts.append((number, start + sum(len(above) + 1 for above in lines[:line])))
 
@@ -156,15 +157,15 @@ class DocumentBuilder:
             return
         if self._parts:
             self._parts.append(BETWEEN_BLOCKS)
-            self._length += len(BETWEEN_BLOCKS)
-        start = self._length
+            self.length += len(BETWEEN_BLOCKS)
+        start = self.length
         self._parts.append(text)
-        self._length += len(text)
+        self.length += len(text)
         self._blocks.append(
             Block(
                 kind=kind,
                 start=start,
-                end=self._length,
+                end=self.length,
                 level=level,
                 header_end=None if header_end is None else start + header_end,
             )
@@ -194,7 +195,7 @@ class DocumentBuilder:
 
     def _pages(self) -> tuple[PageSpan, ...]:
         """Return the pages. Each ends where the next one begins. Pages without text are omitted."""
-        following = [*self._page_starts[1:], (0, self._length)]
+        following = [*self._page_starts[1:], (0, self.length)]
         return tuple(
             PageSpan(number=number, start=start, end=end, label=self._labels.get(number, ""))
             for (number, start), (_, end) in zip(self._page_starts, following, strict=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 
 from ingest.document import ParsedDocument
 from ingest.parser import Parser, load_parser
+from ingest.readers.markup.html import write_page
+from ingest.readers.notebook import _write_richest
+from ingest.readers.shared.document_builder import DocumentBuilder
 
 CASES = Path(__file__).parents[1] / "cases" / "48-ipynb-outputs"
 
@@ -37,6 +41,16 @@ def test_results_are_read_in_their_richest_form(parser: Parser) -> None:
         "show()\n\n| run | yield |\n| --- | --- |\n| 7 | 0.83 |\n\nmd()\n\nResult: 12 of 15 accepted\n\nLatex()\n\n"
         "\\alpha = 0.05\n\n1/0\n\nZeroDivisionError: division by zero\n\nj\n\nmean: 0.79"
     )
+
+
+def test_many_outputs_and_pages_take_linear_time() -> None:
+    into = DocumentBuilder()
+    into.prose("word " * 1_000_000)
+    started = time.process_time()
+    for _ in range(100):
+        write_page("<p>x</p>", into)
+        _write_richest({"text/plain": "5"}, into)
+    assert time.process_time() - started < 1.5
 
 
 def test_markdown_is_markup_and_the_title_is_a_property(parser: Parser, tmp_path: Path) -> None:
