@@ -16,6 +16,7 @@ from ingest.decoding import decode, decode_declared
 _MAX_FIELD = 8192  # characters of a field such as Content-Type, with its parameters
 _NEXT_MESSAGE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From \S{0,200}[ \t][^\n]{0,80}?\d\d:\d\d[^\n]{0,80}\n")
 """The line before each message of a mailbox, with its sender and date."""
+_SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _ESCAPED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -67,8 +68,9 @@ def _ignore(_: str) -> None:
 
 
 def attachments(message: Message) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each attached file and forwarded message."""
-    for number, part in enumerate(_files(message), start=1):
+    """Yield the name and content of each attached file and forwarded message. A message may be one, as of a fax."""
+    is_one_file = message.get_content_maintype() not in ("text", "message", "multipart") and not is_sealed(message)
+    for number, part in enumerate([message] if is_one_file else _files(message), start=1):
         yield _attachment_name(part, number), payload(part)
 
 
@@ -89,17 +91,23 @@ def messages(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def is_file(part: Message) -> bool:
-    """Return whether a part is a file: it has a name or is marked as an attachment, or is a forwarded message."""
-    disposition = part.get_content_disposition()
+    """Return whether a part is a file: it has a name, is marked as an attachment or is no text; or a whole message."""
+    disposition, kind = part.get_content_disposition(), part.get_content_maintype()
     if part.get_content_type() == "message/rfc822" or disposition == "attachment":
         return True
-    is_shown = part.get_content_maintype() == "image" and (disposition == "inline" or "content-id" in part)
-    return bool(part.get_filename()) and not part.is_multipart() and not is_shown
+    is_shown = kind == "image" and (disposition == "inline" or "content-id" in part)
+    is_other = kind not in ("text", "message") and part.get_content_type() != "application/pgp-encrypted"
+    return (bool(part.get_filename()) or is_other) and not part.is_multipart() and not is_shown
+
+
+def is_sealed(part: Message) -> bool:
+    """Return whether a part is a message that is encrypted, or within its signature (S/MIME)."""
+    return part.get_content_type() in _SEALED
 
 
 def _files(message: Message) -> Iterator[Message]:
-    """Yield the parts that are files: those with a name or marked as attachments, and forwarded messages."""
-    if not message.is_multipart():
+    """Yield the parts that are files, in a message that is not encrypted."""
+    if is_sealed(message) or not message.is_multipart():
         return
     for part in message.get_payload():
         if not isinstance(part, Message):

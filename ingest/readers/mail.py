@@ -52,8 +52,8 @@ class _Body:
     def write(self, part: Message) -> None:
         """Write a part and the parts in it."""
         kind = part.get_content_type()
-        if kind == "multipart/encrypted":
-            self._into.warn("The text of the message is encrypted and was not read.")
+        if mail.is_sealed(part):
+            self._into.warn("The text of the message is encrypted or sealed (S/MIME), and was not read.")
         elif kind == "message/delivery-status":
             self._into.prose("\n".join(each.as_string().strip() for each in _parts(part)))
         elif kind == "multipart/alternative":
@@ -128,7 +128,7 @@ def _text_part(part: Message) -> Message | None:
 
 READER = Reader(
     name="mail",
-    version=10,
+    version=11,
     read=read_mail,
     mime_types=("message/rfc822", "application/vnd.ms-outlook"),
     library=LIBRARY,

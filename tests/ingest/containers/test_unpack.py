@@ -344,3 +344,12 @@ def test_names_of_attachments_may_be_in_utf8_without_a_code(tmp_path: Path) -> N
     message = f"Subject: t\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\nSee it.\n--B\n{attached}--B--\n"
     (tmp_path / "m.eml").write_text(message, encoding="utf-8")
     assert contents(tmp_path / "m.eml") == {"Größe.txt": b"5 m"}
+
+
+def test_files_without_a_name_and_a_message_that_is_one_file_are_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "fax.eml").write_text("Subject: Fax\nContent-Type: application/pdf\n\n%PDF-1.4")
+    assert contents(tmp_path / "fax.eml") == {"attachment 1.pdf": b"%PDF-1.4"}
+    parts = ("text/plain\n\nSee the scan.", "application/pdf\n\n%PDF-1.5", "image/png\nContent-ID: <logo>\n\nx")
+    several = "".join(f"--x\nContent-Type: {part}\n" for part in parts)
+    (tmp_path / "scan.eml").write_text(f"Subject: Scan\nContent-Type: multipart/mixed; boundary=x\n\n{several}--x--\n")
+    assert contents(tmp_path / "scan.eml") == {"attachment 1.pdf": b"%PDF-1.5"}

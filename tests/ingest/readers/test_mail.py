@@ -87,8 +87,10 @@ def test_a_mail_quoted_by_html_is_marked(parser: Parser, tmp_path: Path) -> None
 def test_flowed_lines_are_joined_and_encrypted_text_is_named(parser: Parser, tmp_path: Path) -> None:
     flowed = "Subject: s\nContent-Type: text/plain; format=flowed\n\nThe pump is \nquiet.\n-- \nAda\n"
     assert _read(parser, tmp_path, flowed)[0].endswith("The pump is quiet.\n--\nAda")
-    encrypted = "Subject: s\nContent-Type: multipart/encrypted; boundary=x\n\n--x\n\nx\n--x--\n"
-    assert _read(parser, tmp_path, encrypted)[1] == ("The text of the message is encrypted and was not read.",)
+    unread = ("The text of the message is encrypted or sealed (S/MIME), and was not read.",)
+    for kind in ("multipart/encrypted; boundary=x", "application/pkcs7-mime; name=smime.p7m"):
+        encrypted = f"Subject: s\nContent-Type: {kind}\n\n--x\n\nx\n--x--\n"
+        assert _read(parser, tmp_path, encrypted)[1] == unread
 
 
 def test_a_forged_field_is_damage(parser: Parser, tmp_path: Path) -> None:
