@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html.entities import html5
-from itertools import takewhile, zip_longest
+from itertools import chain, takewhile, zip_longest
 
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
@@ -78,7 +78,7 @@ class _Writer:
         self._conditions: list[bool] = []
         self._unmet: dict[str, None] = {}
         self._files: dict[str, None] = {}
-        self._notes: dict[str, str] = {}
+        self._notes: dict[str, tuple[int, str]] = {}
         self._paragraph: list[str] = []
         self._items: list[str] = []
         self._above: list[str] = []
@@ -87,7 +87,7 @@ class _Writer:
         while (line := self._next()) is not None:
             self._read(line if _VERBATIM.match(line) else self._filled(line))
         self._flush()
-        for number, note in enumerate(self._notes.values(), start=1):
+        for number, note in self._notes.values():
             self.into.prose(f"[{number}] {_plain(note)}")
         if self._unmet:
             self.into.warn(f"Text for other editions was left out: it depends on {', '.join(self._unmet)}.")
@@ -127,8 +127,8 @@ class _Writer:
     def _mark(self, note: re.Match[str]) -> str:
         """Return the mark of a note, and keep the note for the end. A note with a name may have several marks."""
         name = note[1] or f" {len(self._notes)}"
-        self._notes.setdefault(name, note[2])
-        return f"[{list(self._notes).index(name) + 1}]"
+        number, _ = self._notes.setdefault(name, (len(self._notes) + 1, note[2]))
+        return f"[{number}]"
 
     def _flush(self) -> None:
         """Write the lines so far. Below a block that is part of an item, its list goes on."""
@@ -218,9 +218,8 @@ class _Writer:
         shown = mark if mark[0].isdigit() else "1." if mark[0] == "." else "-"
         if mark[0] == ".":
             indent = "  " * depth
-            before = next(
-                (line for line in reversed([*self._above, *self._items]) if not line.startswith(indent + " ")), ""
-            )
+            above = chain(reversed(self._items), reversed(self._above))
+            before = next((line for line in above if not line.startswith(indent + " ")), "")
             number = re.match(rf"{indent}(\d+)\. ", before)
             shown = f"{int(number[1]) + 1}." if number else "1."
         self._items.append(f"{'  ' * depth}{shown} {_plain(item[3])}")
