@@ -7,7 +7,6 @@ table cell, another tab ends each row, and the field codes of numbered captions 
 from __future__ import annotations
 
 import re
-import struct
 from dataclasses import replace
 
 from ingest.reader import Reader, ReadRequest
@@ -15,14 +14,13 @@ from ingest.readers.other_formats import read_nodes
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.kreuzberg_library import LIBRARY
-from ingest.readers.shared.old_properties import read_properties
+from ingest.readers.shared.old_properties import DAMAGE, read_properties
 from ingest.readers.text import write_text
 from ingest.readers.word.binary.document import converted
 from ingest.readers.word.binary.file import WORD_97, WordFile
 from ingest.readers.word.word import read_word
 from vectorstore.models import Scalar
 
-_DAMAGE = (struct.error, IndexError, ValueError, KeyError, AttributeError, TypeError, OSError)
 _FIELD_CODE = re.compile(r" ?\bSEQ \w+ (?:\\\* ?\w+ )+")
 _TABLE = re.compile(r"^.*\t\t$", re.MULTILINE)
 
@@ -34,7 +32,7 @@ def read_legacy_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, S
         file = WordFile(request.data)
         package = converted(file) if file.version >= WORD_97 else b""
         properties = read_properties(request.data)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         into.warn(f"The file is damaged ({error}): its text was read without notes, tables and tracked changes.")
         package = b""
     if not package:

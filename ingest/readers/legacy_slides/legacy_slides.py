@@ -5,7 +5,6 @@ Older and damaged files are read with kreuzberg and a warning, because it repeat
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
 
 from ingest.reader import Reader, ReadRequest
@@ -15,11 +14,9 @@ from ingest.readers.other_formats import read_other_format
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.kreuzberg_library import LIBRARY
-from ingest.readers.shared.old_properties import read_properties
+from ingest.readers.shared.old_properties import DAMAGE, read_properties
 from ingest.readers.slides import read_presentation
 from vectorstore.models import Scalar
-
-_DAMAGE = (struct.error, IndexError, ValueError, KeyError, AttributeError, TypeError, OSError)
 
 
 def read_legacy_slides(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
@@ -28,7 +25,7 @@ def read_legacy_slides(request: ReadRequest, into: DocumentBuilder) -> dict[str,
     try:
         package = converted(Presentation(request.data))
         properties = read_properties(request.data)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         into.warn(f"The slides were read without their order, notes and tables: {error}.")
         return read_other_format(request, into)
     read_presentation(replace(request, data=package), into)

@@ -14,6 +14,8 @@ import olefile
 from ingest.decoding import code_page
 from vectorstore.models import Scalar
 
+DAMAGE = (struct.error, IndexError, ValueError, KeyError, AttributeError, TypeError, OSError)
+"""What reading a damaged file of old Office programs raises."""
 _STREAM = "\x05SummaryInformation"
 _CODE_PAGE, _TEXTS = 1, {2: "title", 3: "subject", 4: "authors", 5: "keywords"}
 _TIMES = {12: "created_at", 13: "modified_at"}
