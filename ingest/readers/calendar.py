@@ -49,6 +49,7 @@ def write_entries(source: str, into: DocumentBuilder) -> None:
     pages: list[str] = []  # HTML descriptions, which repeat the plain text
     inside: list[str] = []
     names: set[str] = set()
+    has_full_names = "\nFN" in source
     for field in _fields(source):
         if field.name == "BEGIN":
             inside.append(field.value.strip().upper())
@@ -66,7 +67,7 @@ def write_entries(source: str, into: DocumentBuilder) -> None:
             elif field.name in _TEXTS:
                 label = _TEXTS[field.name]
                 texts.append(f"{label}: {_text(field)}" if label else _text(field))
-            elif field.name in _LABELS and not (field.name == "N" and "\nFN" in source):
+            elif field.name in _LABELS and not (field.name == "N" and has_full_names):
                 lines.append(f"{_label(field)}: {_text(field)}")
 
 

@@ -124,6 +124,7 @@ def test_captions_without_sentences_are_cut(parser: Parser, tmp_path: Path) -> N
         ("a.vtt", " \n" * 100_000 + "x"),
         ("a.smi", "<SYNC " * 100_000 + "<SYNC Start=1>" + "<P " * 100_000 + "x"),
         ("a.ris", "TY  - JOUR\nAB  - x\n" + "y\n" * 300_000),
+        ("a.vcf", "BEGIN:VCARD\nVERSION:2.1\nN:Berg;Anna\nEND:VCARD\n" * 60_000),
     ],
 )
 def test_reading_takes_linear_time(parser: Parser, tmp_path: Path, name: str, source: str) -> None:
