@@ -1,10 +1,10 @@
 """Finds a quote in its passage: an exact match after folding, never by similarity.
 
-Folding removes what copying changes: compatibility forms and ligatures (Unicode NFKC), typographic quotation marks and
-dashes, soft hyphens and zero-width characters, runs of white space, also in scripts without spaces, and hyphenation at
-line ends. It keeps letters, digits, their case and their order. A raised figure after a figure stays raised, because
-10⁶ is not 106. After a letter, as in m² and CO₂, it is the same as a plain one. Struck text (``~~…~~``) is not found
-without its marks.
+Folding removes what copying changes: compatibility forms, ligatures and decomposed letters (Unicode NFKC), typographic
+quotation marks and dashes, soft hyphens and zero-width characters, runs of white space, also in scripts without spaces,
+and hyphenation at line ends. It keeps letters, digits, their case and their order. A raised figure after a figure stays
+raised, because 10⁶ is not 106. After a letter, as in m² and CO₂, it is the same as a plain one. Struck text (``~~…~~``)
+is not found without its marks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uf900-\ufaff]")
 _GAP = re.compile(rf"(?<={_SPACELESS.pattern}) (?={_SPACELESS.pattern}|[^\w ])|(?<=[^\w ]) (?={_SPACELESS.pattern})")
 """A space between characters of a script that has none, where a line break was."""
-_INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
+_INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufe0e\ufe0f\ufeff")
 _STRUCK = "~~"
 _SHIFT = re.compile(r"(?<=[^\W\d_])[\^_](?=\d)")
 _BROKEN = re.compile(r"(?<=\w)[-\u2010\u00ad]\s+(?=\w)")
@@ -75,7 +75,8 @@ def fold(text: str) -> str:
     The result is that of ``_fold``, which also maps it to the original text and takes ten times as long.
     """
     joined = _BROKEN.sub(_join_broken, text)
-    plain = " ".join(_SHIFT.sub("", joined if joined.isascii() else joined.translate(_FOLDED)).split())
+    plain = joined if joined.isascii() else unicodedata.normalize("NFC", joined).translate(_FOLDED)
+    plain = " ".join(_SHIFT.sub("", plain).split())
     return plain if plain.isascii() else _GAP.sub("", plain)
 
 
@@ -96,7 +97,7 @@ def _find(quote: str, text: str, *, join_hyphenated: bool) -> Iterator[Span]:
     while at >= 0:
         end = at + len(needle)
         if at_boundaries(hay.text, at, end) and not (_cuts(hay.origins, at) or _cuts(hay.origins, end)):
-            yield Span(hay.origins[at], hay.origins[end - 1] + 1)
+            yield Span(hay.origins[at], _letter_end(text, hay.origins[end - 1]))
         at = hay.text.find(needle, at + 1)
 
 
@@ -113,7 +114,7 @@ def at_boundaries(text: str, start: int, end: int) -> bool:
 
 
 def _one_word(left: str, right: str) -> bool:
-    if "^" in (left, right):  # an exponent belongs to its number
+    if "^" in (left, right) or _is_joined(right):  # an exponent belongs to its number
         return True
     return left.isalnum() and right.isalnum() and not has_spaceless(left + right)
 
@@ -165,9 +166,23 @@ def _units(text: str, join_hyphenated: bool) -> Iterator[tuple[int, str]]:
                 yield index, "-"
             index += skip
             continue
-        for part in _FOLDED[ord(character)]:
-            yield index, part
-        index += 1
+        end = _letter_end(text, index)
+        for each in character if end == index + 1 else unicodedata.normalize("NFC", text[index:end]):
+            yield from ((index, part) for part in _FOLDED[ord(each)])
+        index = end
+
+
+def _letter_end(text: str, index: int) -> int:
+    """Return the end of the letter at ``index`` with its marks, such as the accents of decomposed letters (NFD)."""
+    end = index + 1
+    while end < len(text) and _is_joined(text[end]):
+        end += 1
+    return end
+
+
+def _is_joined(character: str) -> bool:
+    """Return whether the character is a part of the letter before it: a mark, or a vowel or final of Hangul."""
+    return character >= "\u0300" and (unicodedata.category(character)[0] == "M" or "\u1160" <= character <= "\u11ff")
 
 
 class _FoldedCharacters(dict[int, str]):

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from unicodedata import normalize
 
 from pydantic import Field
 
@@ -90,8 +91,9 @@ def _cut(text: DocumentText, first: int, last: int) -> TextPart:
 
 
 def find_text(text: DocumentText, wanted: str, first: int, limit: int) -> Places:
-    """Return the matches of a text from number ``first`` (from 0). Ignores case and the kind of white space."""
-    pattern = re.compile(r"\s+".join(map(re.escape, wanted.split())), re.IGNORECASE)
+    """Return the matches of a text from number ``first`` (from 0). Ignores case, white space and forms of accents."""
+    forms = dict.fromkeys(normalize(form, wanted) for form in ("NFC", "NFD"))
+    pattern = re.compile("|".join(r"\s+".join(map(re.escape, each.split())) for each in forms), re.IGNORECASE)
     found = [match.span() for match in pattern.finditer(text.text)]
     starts = [span.start for span in text.pages]
     places = (_place(text, span, starts) for span in found[first : first + limit])

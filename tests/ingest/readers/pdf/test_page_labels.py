@@ -104,6 +104,8 @@ def test_parts_and_places_of_a_text_have_the_labels(parser: Parser) -> None:
     assert text_part(text).page_labels == {1: "i", 2: "ii", 3: "1", 4: "2"}
     (place,) = find_text(text, "fee is", 0, 10).places
     assert (place.page, place.printed_pages) == (3, "1")
+    decomposed = DocumentText(text="Herr Jo\u0308rg", blocks=(), pages=())
+    assert [find_text(decomposed, name, 0, 10).total for name in ("J\u00f6rg", "Jo\u0308rg", "Jorg")] == [1, 1, 0]
 
 
 def test_passages_keep_the_labels_of_their_pages(parser: Parser) -> None:
