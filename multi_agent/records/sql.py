@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
+from unicodedata import normalize
 
 from pydantic import Field
 
@@ -103,7 +104,8 @@ class RecordDatabase:
         kinds = ", ".join(f'"{column.name}" {column.type}' for column in columns)
         values = ", ".join(f"CAST(unnest(CAST(? AS VARCHAR[])) AS {column.type})" for column in columns)
         self._connection.execute(f"CREATE TABLE {self._table} ({kinds})")
-        rows = [list(column.values) for column in columns]
+        # A text of macOS may have ü as two characters. A model writes one.
+        rows = [[value and normalize("NFC", value) for value in column.values] for column in columns]
         self._connection.execute(f"INSERT INTO {self._table} SELECT {values}", rows)
 
     def query(self, sql: str, *, rows: int, seconds: float) -> Result:
@@ -113,7 +115,8 @@ class RecordDatabase:
         timer = threading.Timer(seconds, self.interrupt)
         timer.start()
         try:
-            return self._run(sql, rows, reads=self._validate(sql))
+            composed = normalize("NFC", sql)
+            return self._run(composed, rows, reads=self._validate(composed))
         except duckdb.InterruptException:
             raise QueryRefused(f"The query was stopped after {seconds:g} s. Let it do less.") from None
         except duckdb.OutOfMemoryException:

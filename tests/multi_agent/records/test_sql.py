@@ -67,6 +67,14 @@ def test_what_people_ask_of_tables_is_computed(
     assert ask(database, sql).rows == rows
 
 
+def test_forms_of_accents_make_no_difference() -> None:
+    names = [{"name": "Mu\u0308ller"}, {"name": "M\u00fcller"}, {"name": "Muller"}]
+    table = build_table(table_context(fields(name="text"), {"a.csv": names}))
+    for written in ("M\u00fcller", "Mu\u0308ller"):
+        sql = f"SELECT count(*), count(DISTINCT name) FROM records WHERE name = '{written}'"
+        assert ask(RecordDatabase(table.columns), sql).rows == ((2, 1),)
+
+
 def test_a_result_is_cut_at_the_row_limit_and_says_so(database: RecordDatabase) -> None:
     assert not ask(database, "SELECT record FROM records", rows=4).truncated
     cut = ask(database, "SELECT record FROM records ORDER BY record", rows=3)
