@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from base.counts import count
 from base.text import shorten
@@ -163,4 +164,4 @@ def _spellings(entry: CatalogueEntry) -> Iterator[str]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return normalize("NFC", " ".join(text.split())).casefold()  # macOS decomposes the accents of file names

@@ -101,7 +101,7 @@ def test_metadata_cannot_be_taken_for_a_part_of_the_prompt(library: CollectionLi
         ("a/report.pdf", "a/report.pdf"), ("A/Report.PDF", "a/report.pdf"), ("a/report", "a/report.pdf"),
         ("Yearly  report", "a/report.pdf"), ("a/report.pdf (Yearly report)", "a/report.pdf"),
         ("notes.md", "notes.md"), ("notes", None), ("report.pdf", "a/report.pdf"),
-        ("report", "a/report.pdf"), ("plan.md", None), ("", None),
+        ("report", "a/report.pdf"), ("plan.md", None), ("", None), ("M\u00e4rz", "Ma\u0308rz.md"),
     ],
 )  # fmt: skip
 def test_a_document_is_found_by_what_a_model_writes(library: CollectionLibrary, written: str, name: str | None) -> None:
@@ -109,6 +109,7 @@ def test_a_document_is_found_by_what_a_model_writes(library: CollectionLibrary, 
         CatalogueEntry(name="a/report.pdf", id="1", title="Yearly report", chunks=3),
         CatalogueEntry(name="notes.md", id="2", chunks=1),
         CatalogueEntry(name="notes.txt", id="3", chunks=1),
+        CatalogueEntry(name="Ma\u0308rz.md", id="4", chunks=1),
         *(CatalogueEntry(name=f"{folder}/plan.md", id=folder, chunks=1) for folder in "bc"),
     ]
     assert DocumentList(library, entries, QUESTION, 5).find(written) == name
