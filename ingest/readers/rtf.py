@@ -130,7 +130,7 @@ class _Decoder:
         while token := _TOKEN.match(self._source, position):
             position = token.end()
             if token[2] == "bin":
-                position += int(token[3] or 0)
+                position += max(int(token[3] or 0), 0)
             else:
                 self._read(token)
         self._flush()
@@ -176,7 +176,7 @@ class _Decoder:
                 self._add(symbol(self._font()[1], code) if self._is_symbol() else chr(code))
                 self._skip = state.fallback
             case "uc":
-                self._states[-1] = state._replace(fallback=min(int(number or 1), 9))
+                self._states[-1] = state._replace(fallback=min(max(int(number or 1), 0), 9))
             case "f":
                 self._states[-1] = state._replace(font=int(number or 0))
             case _ if word in _INSTEAD and number != "0" and (number or word not in ("dn", "up")):

@@ -405,6 +405,8 @@ RTF = [
      r"\pard{\listtext\f2\'b7\tab}\ls2 Stop\par\pard End\par", "Do:\n3. Drain\n4. Close\n- Stop\n\nEnd"),
     (r"{\header Page head\par}\pard Text\sect More{\pict 00ff00ff}\par", "Page head\n\nText\n\nMore"),
     (r"{\info{\title Document1}}\pard Text\par", "Text"),
+    (r"a\bin-7 b", "ab"),
+    (r"\uc-3 \u8364 abc", "€abc"),
 ]  # fmt: skip
 
 
