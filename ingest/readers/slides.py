@@ -170,9 +170,12 @@ class _SharedText:
 
     def _write_part(self, part: str) -> None:
         """Write the text of a layout or master. The text of its placeholders is a prompt that no slide shows."""
+        written = " ".join(self._into.text.split())
         for shape in _shapes(self._package.xml(part).find(".//{*}spTree")):
             text = _shape_text(shape) if _placeholder(shape) is None else ""
-            if text and " ".join(text.split()) not in " ".join(self._into.text.split()):
+            words = " ".join(text.split())
+            if words and words not in written:
+                written += f" {words}"
                 self._into.prose(f"Slide master: {text}")
 
 

@@ -29,8 +29,9 @@ def write_page(source: str, into: DocumentBuilder, *, is_mail: bool = False) -> 
     properties = dict(_head(root))
     hidden = show_form(root)
     prune(root)
+    before = len(into.parts)
     ElementWriter(into, is_page=True, is_mail=is_mail).write(root, depth=0)
-    if hidden and hidden > _HIDDEN_SHARE * len(into.text.split()):
+    if hidden and hidden > _HIDDEN_SHARE * sum(len(part.split()) for part in into.parts[before:]):
         into.warn(f"{hidden:,} words that the page hides were left out.")
     return properties
 

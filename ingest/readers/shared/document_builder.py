@@ -35,7 +35,8 @@ class DocumentBuilder:
     """Collects blocks in reading order. ``page`` sets the page of the blocks that follow."""
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
+        self.parts: list[str] = []
+        """The texts of all blocks so far, and what is between them."""
         self.length = 0
         """The number of characters of all blocks so far."""
         self._blocks: list[Block] = []
@@ -53,7 +54,7 @@ class DocumentBuilder:
     @property
     def text(self) -> str:
         """The text of all blocks so far."""
-        return "".join(self._parts)
+        return "".join(self.parts)
 
     def sheet(self, tables: Sequence[Sequence[Sequence[str]]], *, sheets: int = 1) -> None:
         """Add the tables of a sheet, and count their rows without the headers for the metadata of the document."""
@@ -148,18 +149,18 @@ class DocumentBuilder:
         )
 
     def _mark_pages(self, lines: Sequence[str], pages: PageBreaks) -> None:
-        start = self.length + (len(BETWEEN_BLOCKS) if self._parts else 0)
+        start = self.length + (len(BETWEEN_BLOCKS) if self.parts else 0)
         for line, number in pages:
             self._page_starts.append((number, start + sum(len(above) + 1 for above in lines[:line])))
 
     def _add(self, kind: BlockKind, text: str, level: int = 0, header_end: int | None = None) -> None:
         if not text.strip():
             return
-        if self._parts:
-            self._parts.append(BETWEEN_BLOCKS)
+        if self.parts:
+            self.parts.append(BETWEEN_BLOCKS)
             self.length += len(BETWEEN_BLOCKS)
         start = self.length
-        self._parts.append(text)
+        self.parts.append(text)
         self.length += len(text)
         self._blocks.append(
             Block(

@@ -171,7 +171,11 @@ def test_text_is_raised_by_its_style(style: str, text: str) -> None:
 def test_much_hidden_text_is_a_warning() -> None:
     into = DocumentBuilder()
     write_page("<p>One two</p><p hidden>three four five</p>", into)
-    assert into.build(parser="x", mime_type="").warnings == ("3 words that the page hides were left out.",)
+    warning = "3 words that the page hides were left out."
+    assert into.build(parser="x", mime_type="").warnings == (warning,)
+    write_page("<p>Long</p>" * 1_000, into)
+    write_page("<p>One two</p><p hidden>three four five</p>", into)  # a later chapter of the same book
+    assert into.build(parser="x", mime_type="").warnings == (warning, warning)
 
 
 @pytest.mark.parametrize(
