@@ -177,6 +177,8 @@ def _is_long(text: str) -> bool:
 
 def _joined(texts: Sequence[Value]) -> str | None:
     """Return short texts on one line, or None."""
+    if len(texts) > _LONG and any(isinstance(text, str) and " " in text for text in texts):
+        return None  # too long: do not join the same texts at each level around them
     if not all(isinstance(text, str) and "\n" not in text for text in texts):
         return None
     separator = "; " if any("," in str(text) for text in texts) else ", "

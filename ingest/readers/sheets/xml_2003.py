@@ -24,8 +24,7 @@ _MAX_GAP = 256  # empty cells before one that names its column
 def write_workbook(root: Element, into: DocumentBuilder) -> None:
     """Add the sheets of a workbook to the builder."""
     styles = {attribute(style, "ID"): style for style in root.iterfind("{*}Styles/{*}Style")}
-    for style in styles.values():  # inherit from the parent: find() returns the first match
-        style.extend(styles.get(attribute(style, "Parent"), ()))
+    _inherit(styles)
     formulas = 0
     for sheet in root.iterfind("{*}Worksheet"):
         shown = sheet.findtext("{*}WorksheetOptions/{*}Visible", "")
@@ -39,6 +38,20 @@ def write_workbook(root: Element, into: DocumentBuilder) -> None:
         into.prose("\n".join(f"Comment: {' '.join(text.split())}" for text in comments if text))
     for warning in warnings_about([Sheet("", "", [], formulas=formulas)]):
         into.warn(warning)
+
+
+def _inherit(styles: Mapping[str, Element]) -> None:
+    """Add to each style what it inherits from its parents, the parents first."""
+    done: set[str] = set()
+    for name in styles:
+        line: list[Element] = []
+        while name in styles and name not in done:
+            done.add(name)
+            line.append(styles[name])
+            name = attribute(styles[name], "Parent")
+        for style in reversed(line):
+            own = {part.tag for part in style}
+            style.extend([part for part in styles.get(attribute(style, "Parent"), ()) if part.tag not in own])
 
 
 def _hidden_columns(sheet: Element) -> Iterator[int]:

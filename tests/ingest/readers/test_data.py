@@ -181,6 +181,7 @@ def test_encoded_files_in_data_are_left_out(parser: Parser, tmp_path: Path) -> N
         ("a.json", "/*" * 100_000 + "{}"),
         ("a.json", '"' * 200_001),
         ("a.json", "[" + ",".join(["{}"] * 60_000) + "]"),
+        ("a.json", '{"k":' * 90 + "[" + ",".join(['"one two, three"'] * 150_000) + "]" + "}" * 90),
         ("a.yaml", "[" * 50_000),
         ("a.yaml", "# c\n" * 50_000 + "a: 1"),
         ("a.yaml", "a: &a x\nb:\n" + "- *a\n" * 50_000),

@@ -83,3 +83,16 @@ def test_a_workbook_of_excel_2003_is_a_table(tmp_path: Path) -> None:
     (tmp_path / "a.xls").write_text(source)
     text = load_parser("default").parse(tmp_path / "a.xls").text
     assert text == "Prices\n\n| Pump | Pump | EUR |\n| --- | --- | --- |\n| Borea |  | 9900 |"
+
+
+def test_styles_of_excel_2003_inherit_from_styles_that_follow(tmp_path: Path) -> None:
+    styles = """<Style ss:ID="c" ss:Parent="b"/><Style ss:ID="b" ss:Parent="a"/><Style ss:ID="x" ss:Parent="x"/>
+      <Style ss:ID="a" ss:Parent="c"><NumberFormat ss:Format="0%"/></Style>"""
+    (tmp_path / "a.xls").write_text(
+        f"""<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>
+        <Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"
+        xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Styles>{styles}</Styles>
+        <Worksheet ss:Name="A"><Table><Row><Cell ss:StyleID="c"><Data ss:Type="Number">0.25</Data></Cell></Row>
+        </Table></Worksheet></Workbook>"""
+    )
+    assert "| 25% |" in load_parser("default").parse(tmp_path / "a.xls").text
