@@ -24,6 +24,8 @@ from vectorstore.models import Scalar
 
 _MANIFEST = "META-INF/manifest.xml"
 _MAX_REPEATS = 1024  # programs fill a sheet to its edge with one cell that is repeated a million times
+_MAX_EMPTY = 64  # cells at the end of a row
+_MAX_LEVEL = 100  # of a heading
 _OUTLINE = "outline-style"  # of headings
 _SWITCHES = "state", "selected"
 _NUMBERS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
@@ -150,7 +152,7 @@ class Body:
     def _write(self, element: Element) -> None:
         match local_name(element):
             case "h":
-                level = _count(element, "outline-level")
+                level = min(max(_count(element, "outline-level"), 1), _MAX_LEVEL)
                 is_numbered = attribute(element, "is-list-header") != "true" and _words(element).strip()
                 number_of = self._heading_number(level) if is_numbered else ""
                 self._into.heading(number_of + _words(element), level)
@@ -159,12 +161,10 @@ class Body:
                 self._write_paragraph(element)
             case "list":
                 self._into.list_items(list(self._list_lines(element)))
-                for paragraph in element.iterfind(".//{*}p"):
-                    self._write_attached(paragraph)
+                self._write_attached(element)
             case "table":
                 self._into.table(repeat_merged(self.rows(element)))
-                for paragraph in element.iterfind(".//{*}p"):
-                    self._write_attached(paragraph, also_frames=False)
+                self._write_attached(element)
             case "page":
                 self._slides += 1
                 self._into.page(self._slides)
@@ -192,9 +192,9 @@ class Body:
             self._into.prose(_words(paragraph))
         self._write_attached(paragraph)
 
-    def _write_attached(self, paragraph: Element, *, also_frames: bool = True) -> None:
-        """Write what is anchored in a paragraph: notes, comments, text boxes and charts."""
-        for element in _attached(paragraph):
+    def _write_attached(self, block: Element) -> None:
+        """Write what is anchored in a block: notes, comments, text boxes and charts."""
+        for element in _attached(block):
             match local_name(element):
                 case "note":
                     body = element.find("{*}note-body")
@@ -202,9 +202,9 @@ class Body:
                     self._into.prose(f"[{element.findtext('{*}note-citation', '')}] {words}")
                 case "annotation":
                     self._into.prose(_comment(element))
-                case "text-box" | "custom-shape" if also_frames:
+                case "text-box" | "custom-shape":
                     self.write(element)
-                case "object" | "object-ole" if also_frames:
+                case "object" | "object-ole":
                     self._write_object(element)
                 case "desc":
                     self._into.prose("".join(element.itertext()))
@@ -280,6 +280,8 @@ class Body:
     def repeated_rows(self, row: Element) -> list[list[Cell]]:
         """Return a row as often as it is repeated. Empty rows come once."""
         cells = [cell for element in row for cell in self._repeated(element)]
+        filled = max((index + 1 for index, cell in enumerate(cells) if cell.text), default=0)
+        cells = cells[: filled + _MAX_EMPTY]  # programs fill a row to its edge with empty cells
         most = _MAX_REPEATS if any(cell.text for cell in cells) else 1
         return [cells] * min(_count(row, "number-rows-repeated"), most)
 
@@ -288,7 +290,7 @@ class Body:
             return []
         text = self.cell_text(element)
         cell = Cell(text, _count(element, "number-columns-spanned"), _count(element, "number-rows-spanned"))
-        return [cell] * min(_count(element, "number-columns-repeated"), _MAX_REPEATS if text else 64)
+        return [cell] * min(_count(element, "number-columns-repeated"), _MAX_REPEATS)
 
     def cell_text(self, cell: Element) -> str:
         """Return the text of a cell; tables inside it row by row."""
@@ -427,5 +429,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=11, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=12, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

@@ -6,6 +6,7 @@ A damaged package raises CorruptDocument when it is opened, a damaged part when 
 from __future__ import annotations
 
 import io
+import lzma
 import posixpath
 import re
 import tomllib
@@ -70,6 +71,8 @@ _DAMAGE = (
     ElementTree.ParseError,
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
+    OSError,
     EOFError,
     NotImplementedError,
     ValueError,
@@ -233,9 +236,10 @@ def _level_points(level: ElementTree.Element) -> dict[int, str]:
 def _joined_levels(levels: Sequence[Mapping[int, str]]) -> dict[int, str]:
     """Join the levels of category labels, innermost first. An outer label applies until the next label of its level."""
     labels: dict[int, str] = {}
+    covering = [""] * len(levels)
     for index in sorted(set().union(*levels)):
-        covering = [level[max(start)] for level in levels[1:] if (start := [each for each in level if each <= index])]
-        labels[index] = " ".join(part for part in (*reversed(covering), levels[0].get(index, "")) if part.strip())
+        covering = [level.get(index, before) for level, before in zip(levels, ["", *covering[1:]], strict=True)]
+        labels[index] = " ".join(part for part in reversed(covering) if part.strip())
     return labels
 
 

@@ -26,7 +26,7 @@ _HYPERLINK = re.compile(r'HYPERLINK\("([^"]+)"', re.IGNORECASE)
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
 _LONGEST_CODE = 255  # characters that Excel accepts in a number format
-_WIDE = 256  # columns; from here on empty columns are left out
+WIDE = 256  # columns; from here on empty columns are left out
 _SHIFTS = {"superscript": raised, "subscript": lowered}
 
 
@@ -168,7 +168,7 @@ class _Cells:
                             content.clear()
                     case "end", "col" if element.get("hidden") in ("1", "true") or element.get("width") == "0":
                         first, last = number(element.get("min"), 1), number(element.get("max"), 1)
-                        self._hidden_columns.update(range(first - 1, min(last, first + _WIDE)))
+                        self._hidden_columns.update(range(first - 1, min(last, first + WIDE)))
                     case "end", "mergeCell":
                         self._merged.append(element.get("ref", ""))
                     case "end", "hyperlink":
@@ -280,7 +280,7 @@ class _Cells:
         used = sorted({column for cells in self._rows.values() for column in cells})
         if not used:
             return
-        columns: Sequence[int] = range(used[0], used[-1] + 1) if used[-1] - used[0] < _WIDE else used
+        columns: Sequence[int] = range(used[0], used[-1] + 1) if used[-1] - used[0] < WIDE else used
         previous: int | None = None
         for index in sorted(self._rows):
             if previous is not None and index > previous + 1:

@@ -12,7 +12,7 @@ from ingest.readers.odf import Body, formed, read_content
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.ooxml import Package, attribute, number
-from ingest.readers.sheets.cells import Figure, Sheet, name_hidden
+from ingest.readers.sheets.cells import WIDE, Figure, Sheet, name_hidden
 
 _MOST_HIDDEN = 10_000  # at once: the rest of a sheet may be hidden
 _FIGURES = {"float", "percentage", "currency", "date", "time", "boolean"}
@@ -33,7 +33,11 @@ def read_open_sheets(package: Package) -> Iterator[Sheet]:
         rows = repeat_merged(cells.rows(table))
         width = max((column + 1 for row in rows for column, text in enumerate(row) if text), default=0)
         rows = [row[:width] for row in rows]
-        sheet.rows = name_hidden(rows, cells.hidden_rows, _hidden_columns(table))
+        rows = name_hidden(rows, cells.hidden_rows, _hidden_columns(table))
+        if width > WIDE:
+            used = sorted({column for row in rows for column, text in enumerate(row) if text})
+            rows = [[row[column] if column < len(row) else "" for column in used] for row in rows]
+        sheet.rows = rows
         yield sheet
 
 

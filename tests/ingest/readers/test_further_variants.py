@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.errors import CorruptDocument
 from ingest.parser import Parser, load_parser
 from ingest.readers.pdf.turned import from_top_to_bottom
 from ingest.readers.pdf.words import Word
@@ -248,3 +249,50 @@ def test_a_chapter_that_is_a_drawing_is_read(parser: Parser, tmp_path: Path) -> 
 def test_cues_of_scripts_without_blanks_are_joined(read: Callable[[str, str], str]) -> None:
     cues = "1\n00:00:01,000 --> 00:00:02,000\n契約は五月に\n\n2\n00:00:02,100 --> 00:00:04,000\n終わります。\n"
     assert read("a.srt", cues) == "(00:00:01) 契約は五月に終わります。"
+
+
+@pytest.mark.parametrize("level", ["0", "999999999"])
+def test_a_heading_of_opendocument_may_have_any_level(parser: Parser, tmp_path: Path, level: str) -> None:
+    write_open_document(tmp_path / "a.odt", "text", f'<text:h text:outline-level="{level}">Pumps</text:h>')
+    assert parser.parse(tmp_path / "a.odt").text == "Pumps"
+
+
+def test_text_boxes_in_tables_and_lists_of_opendocument_are_read_once(parser: Parser, tmp_path: Path) -> None:
+    note = "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Net</text:p></text:note-body>"
+    box = f"<draw:frame><draw:text-box><text:p>9 EUR{note}</text:note></text:p></draw:text-box></draw:frame>"
+    cell = f"<table:table-row><table:table-cell><text:p>Fee{box}</text:p></table:table-cell></table:table-row>"
+    body = f"<table:table>{cell}</table:table>" + _listed("", _item(f"Pump{box}"))
+    write_open_document(tmp_path / "a.odt", "text", body)
+    boxed = "9 EUR[1]\n\n[1] Net"
+    assert parser.parse(tmp_path / "a.odt").text == f"| Fee |\n| --- |\n\n{boxed}\n\n- Pump\n\n{boxed}"
+
+
+def test_cells_after_a_wide_gap_stay_in_their_column(parser: Parser, tmp_path: Path) -> None:
+    def cell(text: str, repeated: int = 1) -> str:
+        return (
+            f"<table:table-cell table:number-columns-repeated='{repeated}'><text:p>{text}</text:p></table:table-cell>"
+        )
+
+    for gap, empty in ((100, 100), (400, 1)):  # empty columns of very wide sheets are left out
+        rows = [cell("a") + cell("", gap) + cell("b") + cell("", 900), cell("c") + cell("", gap - 1) + cell("d") * 2]
+        columns = f'<table:table-column table:number-columns-repeated="{gap + 1}"/>'
+        body = columns + '<table:table-column table:visibility="collapse"/>'
+        body += "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+        write_open_document(tmp_path / "a.ods", "spreadsheet", f'<table:table table:name="A">{body}</table:table>')
+        lines = parser.parse(tmp_path / "a.ods").text.splitlines()
+        assert lines[2] == f"| {' | '.join(['a', *[''] * empty, 'b (hidden column)'])} |"
+        assert lines[4] == f"| {' | '.join(['c', *[''] * (empty - 1), 'd', 'd'])} |"
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damage_of_any_compression_is_an_error_of_the_file(parser: Parser, tmp_path: Path, method: int) -> None:
+    write_open_document(tmp_path / "a.odt", "text", "<text:p>Pumps</text:p>")
+    with zipfile.ZipFile(tmp_path / "a.odt", "a") as package:
+        package.writestr("styles.xml", "".join(map(chr, range(33, 1_000))), method)
+        info = package.getinfo("styles.xml")
+    data = bytearray((tmp_path / "a.odt").read_bytes())
+    start = info.header_offset + 60
+    data[start : start + 300] = bytes(each ^ 0x55 for each in data[start : start + 300])
+    (tmp_path / "a.odt").write_bytes(data)
+    with pytest.raises(CorruptDocument, match=r"is damaged in styles\.xml"):
+        parser.parse(tmp_path / "a.odt")
