@@ -155,8 +155,8 @@ def _locate_by_parts(text: str, start: int, end: int, letters: str) -> list[tupl
 
 
 def fold(text: str) -> str:
-    """Return the letters and digits of the text, NFKC-normalized."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text)))
+    """Return the letters and digits of the text, without accents, which some PDFs store apart from their letters."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text)))
 
 
 def _extract_letters(text_page: PdfTextPage) -> tuple[str, list[int]]:

@@ -123,15 +123,17 @@ def test_a_table_row_is_located(http_manual: tuple[httpx.Client, str]) -> None:
     assert page["located"]
 
 
-def test_white_space_and_hyphens_are_ignored(files: Path) -> None:
-    async def located(text: str) -> bool:
-        request = PageRequest(path=str(files / "manual.pdf"), page=1, text=text, marks=((0, len(text)),))
+def test_white_space_hyphens_and_accents_are_ignored(files: Path, tmp_path: Path) -> None:
+    async def located(text: str, file: Path = files / "manual.pdf") -> bool:
+        request = PageRequest(path=str(file), page=1, text=text, marks=((0, len(text)),))
         page, _ = await PageRenderer(timeout_s=LIMIT_S).render(request)
         return bool(page.boxes)
 
     assert asyncio.run(located("The Borea 12\nworks down to - 25 de-\ngrees."))
     assert not asyncio.run(located("The Borea 13 works"))
     assert not asyncio.run(located(TWICE)), "ambiguous without context"
+    accents = write_pdf(tmp_path / "accents.pdf", parts=["Mr Mu\u00a8ller"])  # as LaTeX writes them
+    assert asyncio.run(located("Mr M\u00fcller", accents))
 
 
 def test_an_image_is_one_page(tmp_path: Path) -> None:
