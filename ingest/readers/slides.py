@@ -91,14 +91,11 @@ class _Slide:
         table = frame.find(".//{*}tbl")
         if table is not None:
             self._into.table(repeat_merged(_cells(row, self._links) for row in table.iterfind("{*}tr")))
-        for chart in frame.iterfind(".//{*}chart"):
-            relation = self._relations.get(attribute(chart, "id"))
-            if relation is not None:
-                self._package.chart(relation.target).write(self._into)
-        for diagram in frame.iterfind(".//{*}relIds"):
-            relation = self._relations.get(attribute(diagram, "dm"))
-            if relation is not None:
-                self._into.list_items([f"- {text}" for text in self._package.diagram(relation.target)])
+        for name, identity in (("chart", "id"), ("relIds", "dm")):
+            for graphic in frame.iterfind(f".//{{*}}{name}"):
+                relation = self._relations.get(attribute(graphic, identity))
+                if relation is not None:
+                    self._package.write_graphic(graphic, relation.target, self._into)
 
     def _write_text(self, paragraphs: Sequence[Element], *, listed: bool) -> None:
         """Write paragraphs, and lists of those that have a bullet of their own or by the slide's layout."""

@@ -14,6 +14,7 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import linked, lowered, raised, struck
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
+from ingest.readers.shared.ooxml import number
 from vectorstore.models import Scalar
 
 _HEADING = re.compile(r"(={1,6}) +(\S.*)$")
@@ -87,8 +88,8 @@ class _Writer:
         while (line := self._next()) is not None:
             self._read(line if _VERBATIM.match(line) else self._filled(line))
         self._flush()
-        for number, note in self._notes.values():
-            self.into.prose(f"[{number}] {_plain(note)}")
+        for place, note in self._notes.values():
+            self.into.prose(f"[{place}] {_plain(note)}")
         if self._unmet:
             self.into.warn(f"Text for other editions was left out: it depends on {', '.join(self._unmet)}.")
         self.into.warn_of_other_files(self._files)
@@ -248,7 +249,7 @@ def _cells(line: str) -> Iterator[Cell]:
         text = line[mark.end() : after.start() if after else len(line)]
         if after is None and not text.strip() and len(marks) > 1:
             return  # a separator at the end of the line
-        yield Cell(_plain(text.strip()), int(mark[1] or 1), int(mark[2] or 1))
+        yield Cell(_plain(text.strip()), number(mark[1], 1), number(mark[2], 1))
 
 
 def _plain(text: str) -> str:

@@ -31,8 +31,8 @@ def repeat_merged(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
         below: dict[int, tuple[str, int]] = {}
         for cell in row:
             _fill_from_above(line, from_above, below)
-            for _ in range(min(max(cell.columns, 1), _MAX_COLUMNS)):
-                if cell.rows != 1:
+            for _ in range(max(min(cell.columns, _MAX_COLUMNS - len(line)), 1)):
+                if cell.rows != 1 and len(line) < _MAX_COLUMNS:
                     below[len(line)] = (cell.text, min(cell.rows or _MAX_ROWS, _MAX_ROWS) - 1)
                 line.append(cell.text)
         _fill_from_above(line, from_above, below)

@@ -167,6 +167,13 @@ class Package:
         points = (" ".join(texts(point)).strip() for point in self.xml(name).iterfind(".//{*}pt/{*}t"))
         return [text for text in points if text]
 
+    def write_graphic(self, reference: ElementTree.Element, target: str, into: DocumentBuilder) -> None:
+        """Add a chart, or the texts of a diagram (``relIds``), to the builder."""
+        if local_name(reference) == "relIds":
+            into.list_items([f"- {text}" for text in self.diagram(target)])
+        else:
+            self.chart(target).write(into)
+
     def chart(self, name: str) -> Chart:
         """Read the chart in a part from its cached values."""
         root = self.xml(name)

@@ -64,7 +64,7 @@ class Numbering:
                     restarts[identity, depth] = level.start
                 start = attribute(override.find("{*}startOverride"), "val")
                 if start.isdecimal():
-                    restarts[identity, index] = int(start)
+                    restarts[identity, index] = number(start)
         return Numbering(lists, levels, restarts, styles.language.lower().startswith("en"))
 
     def level_of(self, identity: str, ancestry: list[Style]) -> int:
@@ -109,6 +109,6 @@ def _levels(parent: Element) -> Iterator[tuple[int, _Level]]:
                 start=number(attribute(level.find("{*}start"), "val", "1")),
                 style=attribute(level.find("{*}pStyle"), "val"),
                 is_legal=is_on(level.find("{*}isLgl")),
-                restart=int(restart) if restart.isdecimal() else None,
+                restart=number(restart) if restart.isdecimal() else None,
             ),
         )

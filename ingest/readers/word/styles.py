@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ingest.readers.shared.ooxml import Package, attribute, is_on
+from ingest.readers.shared.ooxml import Package, attribute, is_on, number
 
 _MAX_DEPTH = 20
 _SHIFTS = {"superscript": "raised", "subscript": "lowered"}
@@ -79,9 +79,9 @@ def read_styles(package: Package, main: str) -> Styles:
                 id=identity,
                 name=attribute(style.find("{*}name"), "val").lower(),
                 base=attribute(style.find("{*}basedOn"), "val"),
-                outline=int(outline) if outline.isdecimal() else None,
+                outline=number(outline) if outline.isdecimal() else None,
                 numbering=attribute(style.find("{*}pPr/{*}numPr/{*}numId"), "val"),
-                level=int(level) if level.isdecimal() else None,
+                level=number(level) if level.isdecimal() else None,
                 look=look_of(style.find("{*}rPr")),
             )
     return Styles(styles, language)
@@ -103,7 +103,7 @@ def look_of(properties: Element | None) -> Look:
 
 def _moved(position: str) -> str | None:
     """Return whether text is ``raised`` or ``lowered``; one or two half points only align it. None: not said."""
-    points = int(position) if position.removeprefix("-").isdecimal() else 0
+    points = number(position.removeprefix("-")) * (-1 if position.startswith("-") else 1)
     return None if not position else "raised" if points > 2 else "lowered" if points < -2 else ""
 
 

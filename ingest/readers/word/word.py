@@ -95,15 +95,15 @@ class _Body:
 
     def _heading_level(self, paragraph: Element) -> int | None:
         outline = attribute(paragraph.find("{*}pPr/{*}outlineLvl"), "val")
-        if outline.isdecimal() and int(outline) < _BODY_LEVEL:
-            return int(outline) + 1
+        if number(outline, _BODY_LEVEL) < _BODY_LEVEL:
+            return number(outline) + 1
         for style in self._ancestry(paragraph):
             if style.name == "title":
                 return 1
             if style.outline is not None:
                 return style.outline + 1 if style.outline < _BODY_LEVEL else None
             if style.name.startswith("heading ") and style.name[8:].isdecimal():
-                return int(style.name[8:])
+                return number(style.name[8:], 1)
         return None
 
     def _ancestry(self, paragraph: Element) -> list[Style]:
@@ -134,16 +134,11 @@ class _Body:
                     self.write(element)
                 case "altChunk":
                     self._write_chunk(element)
-                case "chart":
-                    relation = self._relations.get(attribute(element, "id"))
+                case "chart" | "relIds" as kind:
+                    relation = self._relations.get(attribute(element, "dm" if kind == "relIds" else "id"))
                     if relation is not None:
                         self._flush()
-                        self._package.chart(relation.target).write(self._into)
-                case "relIds":
-                    relation = self._relations.get(attribute(element, "dm"))
-                    if relation is not None:
-                        self._flush()
-                        self._into.list_items([f"- {text}" for text in self._package.diagram(relation.target)])
+                        self._package.write_graphic(element, relation.target, self._into)
                 case "docPr":
                     self._flush()
                     self._into.prose(description(element))

@@ -519,3 +519,9 @@ def test_long_lists_and_many_notes_of_asciidoc_take_linear_time(parser: Parser, 
     text = read(parser, tmp_path / "a.adoc", "\n".join(f". step footnote:[N{at}]" for at in range(20_000))).text
     assert "20000. step [20000]\n\n[1] N0\n\n[2] N1" in text
     assert time.process_time() - started < 2.5
+
+
+def test_wide_cells_of_many_rows_do_not_add_up(parser: Parser, tmp_path: Path) -> None:
+    source = f"<table>{'<tr><td colspan=4096 rowspan=0>a</tr>' * 50}</table>"
+    assert len(read(parser, tmp_path / "a.html", source).text) < 50 * 4 * 4_200
+    assert "b" in read(parser, tmp_path / "a.adoc", f"|===\n|a {'9' * 5_000}+|b\n|===\n").text

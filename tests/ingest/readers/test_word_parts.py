@@ -168,3 +168,12 @@ def test_a_letterhead_in_a_text_box_is_read(parser: Parser, tmp_path: Path) -> N
     box = f"<w:r><w:pict><w:txbxContent>{_paragraph('Pier Estates, Bern')}</w:txbxContent></w:pict></w:r>"
     path = _with_headers(tmp_path / "a.docx", _paragraph("Rent."), {"header.default": _paragraph(box)})
     assert parser.parse(path).text == "Rent.\n\nHeader: Pier Estates, Bern"
+
+
+def test_numbers_of_any_length_are_read(parser: Parser, tmp_path: Path) -> None:
+    digits = "9" * 5_000
+    level = f'<w:outlineLvl w:val="{digits}"/><w:numPr><w:ilvl w:val="{digits}"/></w:numPr>'
+    body = f'<w:p><w:pPr>{level}</w:pPr><w:r><w:rPr><w:position w:val="{digits}"/></w:rPr><w:t>Rent</w:t></w:r></w:p>'
+    styles = f'<w:styles {WORD}><w:style w:styleId="a"><w:pPr>{level}</w:pPr></w:style></w:styles>'
+    path = _word(tmp_path / "a.docx", body, {"word/styles.xml": styles}, {"s": ("styles", "word/styles.xml")})
+    assert parser.parse(path).text == "Rent"
