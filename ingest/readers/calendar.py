@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.decoding import decode
+from ingest.decoding import decode, decode_declared
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import plain_text
 from ingest.readers.shared.document_builder import DocumentBuilder
@@ -93,7 +93,8 @@ def _text(field: _Field) -> str:
     """Return the value as a person writes it: times in ISO form, people by name, no escapes."""
     value = field.value.strip()
     if field.parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
-        value = quopri.decodestring(value.encode()).decode(field.parameters.get("CHARSET", "utf-8"), errors="replace")
+        data, charset = quopri.decodestring(value.encode()), field.parameters.get("CHARSET", "utf-8")
+        value = decode_declared(data, charset, lambda _: None) or data.decode("utf-8", errors="replace")
     if field.name in ("RRULE", "FREEBUSY"):
         return _TIME.sub(lambda time: iso_time(time[0]), value)
     if field.name in ("DTSTART", "DTEND", "DUE", "EXDATE", "RECURRENCE-ID", "BDAY"):

@@ -32,6 +32,7 @@ _SYNC = re.compile(
 _LANGUAGE = re.compile(r"<P\s[^>]{0,99}?Class\s?=\s?[\"']?(\w{1,99})[^>]{0,99}>", re.IGNORECASE)
 _FRAME_RATE = 23.976  # of films; MicroDVD
 _HOURS = re.compile(r"\d+:\d\d:\d\d")
+_RATE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _OFFSET = re.compile(r"(\d{1,12}(?:\.\d+)?)(h|m|s|ms|f|t)")
 _TIMING = re.compile(rf"\s*(?P<start>{_CLOCK})\s*(?:-->|,)\s*{_CLOCK}(?:\s.*)?")
 _NO_CUE = re.compile(r"\ufeff?(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
@@ -79,7 +80,8 @@ def write_timed_text(root: Element, into: DocumentBuilder) -> None:
     """Add the cues of Timed Text (TTML) to the builder."""
     per_second = {"h": 1 / 3600, "m": 1 / 60, "s": 1.0, "ms": 1000.0}
     for unit, name in (("f", "frameRate"), ("t", "tickRate")):
-        per_second[unit] = max(float(attribute(root, name) or 30), 1)
+        rate = attribute(root, name)
+        per_second[unit] = max(float(rate) if _RATE.fullmatch(rate) else 30, 1)
     cues = []
     time = "00:00:00"
     for cue in root.iterfind(".//{*}p"):

@@ -104,11 +104,12 @@ def test_address_cards_are_read_by_field(parser: Parser, tmp_path: Path) -> None
         "item1.EMAIL;TYPE=INTERNET:j@example.org\r\nADR;TYPE=HOME:;;Main St 5;Berlin;;10115;Germany\r\n"
         "BDAY:19700131\r\nNOTE:calls\\, al\r\n ways\r\nEND:VCARD\r\n"
         "BEGIN:VCARD\r\nFN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Ad=C3=A9=\r\nle\r\nEND:VCARD\r\n"
+        "BEGIN:VCARD\r\nFN;CHARSET=X-OWN;ENCODING=QUOTED-PRINTABLE:Zo=C3=AB\r\nEND:VCARD\r\n"
     )
     assert _read(parser, tmp_path, card, "a.vcf")[0] == (
         "Name: Jörg Müller\nOrganization: ACME, Pumps\nTelephone (work, voice): +49 30 1234\nEmail: j@example.org\n"
         "Postal address (home): Main St 5, Berlin, 10115, Germany\nBirthday: 1970-01-31\n\nNote: calls, always\n\n"
-        "Name: Adéle"
+        "Name: Adéle\n\nName: Zoë"
     )
 
 

@@ -61,6 +61,8 @@ def test_all_content_is_read(parser: Parser, file: str, text: str) -> None:
          "(00:00:01) The price is 900 euros.\n(00:00:09) Fine.\n(00:00:09) End."),
         ("a.dfxp", '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:t="http://www.w3.org/ns/ttml#parameter" '
          't:tickRate="10000000"><body><p begin="125000000t">Late.</p></body></tt>', "(00:00:12) Late."),
+        ("a.dfxp", '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:t="http://www.w3.org/ns/ttml#parameter" '
+         't:frameRate="25fps"><body><p begin="90f">Odd rate.</p></body></tt>', "(00:00:03) Odd rate."),
         ("a.sub", "{1}{1}25.000\n{2500000}{2500050}Late.\n{2500100}{2500150}Later.\n",
          "(27:46:40) Late.\n(27:46:44) Later."),
         ("a.sub", "{1}{1}25.000\n{2500000}{2500050}No. 5 is Dr.\n{2500100}{2500150}late.\n",
