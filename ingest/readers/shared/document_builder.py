@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from ingest.decoding import without_surrogates
 from ingest.document import Block, BlockKind, ParsedDocument
 from ingest.fields import TAGS, read_fields
 from ingest.readers.shared.header_rows import fill_heads, is_title, merge_headers, merged_height, record_starts
@@ -27,8 +28,8 @@ _TRAILING = re.compile(r"(?<![ \t])[ \t]+$", re.MULTILINE)  # from the first bla
 
 
 def clean(text: str) -> str:
-    """Remove control characters and trailing spaces, and convert all line ends to ``\\n``."""
-    return _TRAILING.sub("", _UNPRINTABLE.sub("", _LINE_ENDS.sub("\n", text)))
+    """Remove control characters, single surrogates and trailing spaces, and convert all line ends to ``\\n``."""
+    return _TRAILING.sub("", _UNPRINTABLE.sub("", _LINE_ENDS.sub("\n", without_surrogates(text))))
 
 
 class DocumentBuilder:
@@ -186,7 +187,7 @@ class DocumentBuilder:
             text=self.text,
             blocks=tuple(self._blocks),
             pages=self._pages(),
-            title=" ".join(title.split()),
+            title=" ".join(clean(title).split()),
             metadata={**(metadata or {}), **self._counts},
             fields=self._fields,
             mime_type=mime_type,

@@ -451,3 +451,11 @@ def test_an_embedded_part_that_cannot_be_read_is_named(parser: Parser, tmp_path:
     document = parser.parse(write_office(tmp_path / "a.docx", "word/document.xml", parts, relations))
     assert document.text == "Rent 5."
     assert document.warnings[0].startswith("A part of the document was not read.")
+
+
+def test_halves_of_characters_are_joined_or_replaced() -> None:
+    """Programs print names of files that are no UTF-8 with them, and Excel escapes them (``_xD83D_``)."""
+    into = DocumentBuilder()
+    into.prose("a \ud83d\ude00 b \udce4")
+    into.table([["n"], ["\udc00"]])
+    assert into.text == "a \U0001f600 b \ufffd\n\n| n |\n| --- |\n| \ufffd |"
