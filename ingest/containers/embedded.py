@@ -83,13 +83,17 @@ def pdf_files(path: Path) -> Iterator[tuple[str, bytes]]:
     except pypdfium2.PdfiumError as error:
         raise ValueError(f"its attached files cannot be read ({error})") from error
     found: set[bytes] = set()
+    pairs: set[tuple[str, bytes]] = set()
     try:
         listed = map(document.get_attachment, range(min(document.count_attachments(), _MAX_FILES)))
         for kind, attachments in (("attachment", listed), ("pinned file", islice(_pinned_files(document), _MAX_FILES))):
             for number, attachment in enumerate(attachments, start=1):
                 content = bytes(attachment.get_data())
-                found.add(content)
-                yield attachment.get_name() or f"{kind} {number}", content
+                name = _in_utf_16(attachment.get_name()) or f"{kind} {number}"
+                if kind == "attachment" or (name, content) not in pairs:  # else listed and pinned
+                    found.add(content)
+                    pairs.add((name, content))
+                    yield name, content
         if len(_STREAM.findall(path.read_bytes())) > len(found):  # PDFium lists no file that only /AF names
             for name, content in _unlisted_files(path):
                 if content not in found:
@@ -99,6 +103,12 @@ def pdf_files(path: Path) -> Iterator[tuple[str, bytes]]:
         raise ValueError(f"an attached file cannot be read ({error})") from error
     finally:
         document.close()
+
+
+def _in_utf_16(name: str) -> str:
+    """Return a name whose bytes are UTF-16, which PDFium reads as single bytes if only ``/F`` has it."""
+    is_wide = name.startswith("þÿ") and max(name) <= "ÿ"
+    return name.encode("latin-1").decode("utf-16", errors="replace") if is_wide else name
 
 
 def _unlisted_files(path: Path) -> Iterator[tuple[str, bytes]]:

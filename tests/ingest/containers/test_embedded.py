@@ -54,3 +54,25 @@ def test_objects_of_office_files_are_found_but_no_data_of_charts(tmp_path: Path)
     with pytest.raises(Exhausted, match="unpacks to more than 0 MB"):
         list(ENTRIES[ContainerKind.OFFICE](tmp_path / "a.docx", 1000))
     assert _unpacked(tmp_path / "a.docx") == {"Sheet1.xlsx": b"PK", "contract.txt": data}
+
+
+def test_names_of_attached_files_in_utf_16_are_read(tmp_path: Path) -> None:
+    from pypdf import PdfWriter
+
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.add_attachment("Příloha č. 4.txt", b"640")  # only in /F, which PDFium takes for bytes
+    writer.write(tmp_path / "a.pdf")
+    assert _unpacked(tmp_path / "a.pdf") == {"Příloha č. 4.txt": b"640"}
+
+
+def test_a_file_that_is_listed_and_pinned_is_one_file(tmp_path: Path) -> None:
+    from fpdf import FPDF
+
+    (tmp_path / "sum.txt").write_text("8450")
+    pdf = FPDF()
+    pdf.add_page()
+    pdf.file_attachment_annotation(tmp_path / "sum.txt", x=20, y=30)
+    pdf.output(str(tmp_path / "a.pdf"))
+    entries = ENTRIES[ContainerKind.PDF](tmp_path / "a.pdf", 1 << 20)
+    assert [(entry.name, entry.open().read()) for entry in entries] == [("sum.txt", b"8450")]
