@@ -43,6 +43,9 @@ class _Part(NamedTuple):
     text: str
 
 
+_TEXT = _Part("sign", "@")
+
+
 def format_number(value: float, code: str, *, from_1904: bool = False) -> str:
     """Return the number as its program shows it with this format code."""
     section, is_shown_negative = _section(value, code)
@@ -64,11 +67,12 @@ def general(value: float) -> str:
 
 
 def format_text(text: str, code: str) -> str:
-    """Return text as its program shows it: the fourth section of a code is for text."""
+    """Return text as its program shows it: by the fourth section of a code, or the last one if it has ``@``."""
     sections = _sections(code)
-    return (
-        text if len(sections) < 4 else "".join(text if each.text == "@" else each.text for each in _parts(sections[3]))
-    )
+    parts = _parts(sections[min(len(sections), 4) - 1])
+    if len(sections) < 4 and _TEXT not in parts:
+        return text
+    return "".join(text if each == _TEXT else each.text for each in parts)
 
 
 @lru_cache(maxsize=1024)

@@ -233,7 +233,7 @@ def _write_headers(package: Package, main: str, into: DocumentBuilder) -> None:
 
 READER = Reader(
     name="sheets",
-    version=14,
+    version=15,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

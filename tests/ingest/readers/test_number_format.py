@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.readers.shared.number_format import format_number, is_time
+from ingest.readers.shared.number_format import format_number, format_text, is_time
 
 SHOWN = [
     (1067, "00000", "01067"),
@@ -72,3 +72,11 @@ def test_codes_of_times_are_recognised(code: str, expected: bool) -> None:
 )
 def test_damaged_codes_still_show_the_number(code: str) -> None:
     assert isinstance(format_number(12.5, code), str)
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [('"No. "@', "No. A7"), ('0;"x"@', "xA7"), ("@", "A7"), ('0;-0;;"(@) "@', "(@) A7"), ('0 "@"', "A7"), (";;;", "")],
+)
+def test_the_section_with_the_text_shows_it(code: str, shown: str) -> None:
+    assert format_text("A7", code) == shown
