@@ -20,6 +20,8 @@ _LEFT_OUT = {"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr"
 _SYMBOL = re.compile(r"\s*SYMBOL\s+(0x[0-9a-f]+|\d+).*?\\f\s+\"?([^\"\\]+?)\"?\s*(?:\\|$)", re.IGNORECASE)
 """The code of a field that shows a character of a font."""
 _SWITCH = re.compile(r'\\\*\s+(?:"[^"]*"|\S+)')
+_PLACE = re.compile(r"\\l\s+\"([^\"]+)\"", re.IGNORECASE)
+"""The place in the page that the field of a link leads to."""
 _MAX_CODE = 2000  # characters of the code of an equation
 _EQUATION = re.compile(r"\\([a-z]+)((?:\\[a-z]+ ?\d*)*)\s*\(([^()]*)\)")
 """An instruction of an equation field without instructions inside: its name, options and arguments."""
@@ -133,7 +135,8 @@ class TextReader:
             if name == "r":
                 yield from self._run(child, look, address)
             elif name == "hyperlink":
-                yield from self._pieces(child, look, self.links.get(attribute(child, "id"), "") or address)
+                target = self.links.get(attribute(child, "id"), "")
+                yield from self._pieces(child, look, _at_place(target, attribute(child, "anchor")) or address)
             elif name == "fldSimple" and self.page_number and _counts_pages(attribute(child, "instr")):
                 yield Piece(self.page_number)
             elif name == "fldSimple":
@@ -290,4 +293,10 @@ def _address_of_field(code: str) -> str:
     if len(words) < 2 or words[0].upper() != "HYPERLINK":
         return ""
     address = words[1].strip().split('"')[1] if words[1].strip().startswith('"') and '"' in words[1][1:] else ""
-    return address if is_useful_link(address) else ""
+    place = _PLACE.search(code)
+    return _at_place(address, place[1] if place else "") if is_useful_link(address) else ""
+
+
+def _at_place(address: str, place: str) -> str:
+    """Return the address of a place in a page or file outside the document."""
+    return f"{address}#{place}" if address and place and "#" not in address else address

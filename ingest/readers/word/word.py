@@ -278,4 +278,4 @@ def _paragraphs(element: Element) -> Iterator[Element]:
             yield from _paragraphs(inner)
 
 
-READER = Reader(name="word", version=9, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
+READER = Reader(name="word", version=10, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

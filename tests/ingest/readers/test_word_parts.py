@@ -177,3 +177,16 @@ def test_numbers_of_any_length_are_read(parser: Parser, tmp_path: Path) -> None:
     styles = f'<w:styles {WORD}><w:style w:styleId="a"><w:pPr>{level}</w:pPr></w:style></w:styles>'
     path = _word(tmp_path / "a.docx", body, {"word/styles.xml": styles}, {"s": ("styles", "word/styles.xml")})
     assert parser.parse(path).text == "Rent"
+
+
+def test_addresses_of_links_have_their_place_in_the_page(parser: Parser, tmp_path: Path) -> None:
+    body = _paragraph('<w:hyperlink r:id="l" w:anchor="k4"><w:r><w:t>Rules</w:t></w:r></w:hyperlink>', " and ")
+    body += _paragraph(_field('HYPERLINK "https://b.example/d" \\l "k5"', "terms"))
+    _word(tmp_path / "a.docx", body, {}, {"s": ("styles", "styles.xml")})
+    relation = 'Target="https://a.example/d" TargetMode="External"'
+    with zipfile.ZipFile(tmp_path / "a.docx") as package, zipfile.ZipFile(tmp_path / "b.docx", "w") as copy:
+        for name in package.namelist():
+            entry = f'<Relationship Id="l" Type="{OFFICE}/hyperlink" {relation}/></Relationships>'
+            copy.writestr(name, package.read(name).replace(b"</Relationships>", entry.encode()))
+    text = parser.parse(tmp_path / "b.docx").text
+    assert text == "Rules (https://a.example/d#k4) and\n\nterms (https://b.example/d#k5)"
