@@ -128,7 +128,7 @@ def _text_part(part: Message) -> Message | None:
 
 READER = Reader(
     name="mail",
-    version=11,
+    version=12,
     read=read_mail,
     mime_types=("message/rfc822", "application/vnd.ms-outlook"),
     library=LIBRARY,

@@ -54,4 +54,4 @@ def _head(root: Element) -> Iterator[tuple[str, Scalar]]:
     yield from found.items()
 
 
-READER = Reader(name="html", version=16, read=read_html, mime_types=("text/html", "application/xhtml+xml"))
+READER = Reader(name="html", version=17, read=read_html, mime_types=("text/html", "application/xhtml+xml"))

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urljoin, urlsplit
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.form import host_of, is_useful_link
@@ -97,6 +98,7 @@ def show_form(root: Element) -> int:
         "background" in sheets and bool(_OTHER_GROUND.search(sheets))
     )
     around = None if is_unread else ("", "#ffffff")
+    _complete_addresses(root)
     return _show(root, _by_key(_rules(root)), {}, _own_host(root), frozenset(), around)
 
 
@@ -303,6 +305,17 @@ def keep(element: Element, is_kept: Callable[[Element], bool]) -> None:
         else:
             element.text = f"{element.text or ''} {child.tail or ''}"
     element[:] = children
+
+
+def _complete_addresses(root: Element) -> None:
+    """Write whole addresses of files that links name from the base of the page."""
+    base = root.find(".//base[@href]")
+    if base is None or not host_of(base.get("href", "")):
+        return
+    for link in root.iter("a"):
+        address = link.get("href", "").strip()
+        if is_useful_link(address) and not urlsplit(address).scheme:
+            link.set("href", urljoin(base.get("href", "").strip(), address))
 
 
 def _own_host(root: Element) -> str:

@@ -22,4 +22,4 @@ def read_web_archive(request: ReadRequest, into: DocumentBuilder) -> dict[str, S
     return properties[0]
 
 
-READER = Reader(name="web_archive", version=10, read=read_web_archive, suffixes=(".mht", ".mhtml"))
+READER = Reader(name="web_archive", version=11, read=read_web_archive, suffixes=(".mht", ".mhtml"))

@@ -218,3 +218,10 @@ def test_links_inside_the_document_have_no_address() -> None:
     write_markdown('See [the set-up](#install) and <a href="#use">its use</a>.', into)
     assert into.text == "See the set-up and its use."
     assert _text('<p>See <a href="#install">the set-up</a>.</p>') == "See the set-up."
+
+
+def test_addresses_of_files_begin_at_the_base_of_the_page() -> None:
+    body = '<p><a href="form.pdf">Form</a>, <a href="/b.zip">pack</a>, <a href="#x">below</a>, <a href="y">page</a></p>'
+    shown = "Form (https://a.example/d/form.pdf), pack (https://a.example/b.zip), below, page"
+    assert _text(body, '<base href="https://a.example/d/">') == shown
+    assert _text(body, '<base href="http://[x/">') == _text(body) == "Form (form.pdf), pack (/b.zip), below, page"
