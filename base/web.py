@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import urldefrag, urljoin
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import httpx
 
@@ -155,11 +155,16 @@ async def checked_addresses(url: httpx.URL, *, allow_private: bool, setting: str
 
 
 def joined(base: str, link: str) -> str:
-    """Return the address of a link without its fragment. Empty if it is empty, or no address, such as `http://[x/`."""
+    """Resolve a link against the address of its page. Return it without its fragment.
+
+    Returns an empty string for an empty link and for an invalid address, such as `http://[x/`.
+    """
     try:
-        return urldefrag(urljoin(base, link.strip())).url if link.strip() else ""
+        address = urldefrag(urljoin(base, link.strip())).url if link.strip() else ""
+        urlsplit(unquote(address))  # as the parser of robots.txt does
     except ValueError:
         return ""
+    return address
 
 
 def is_public(address: str) -> bool:

@@ -168,7 +168,7 @@ class Cli(typer.Context, SharedOptions):
             render(make_console(), *(shown or (value,)), **options)
 
     def print_list(self, found: Sequence[T], columns: Sequence[str], row: Callable[[T], Sequence[Any]]) -> None:
-        """Print ``found`` as JSON with all fields, or a table with the ``row`` of each."""
+        """Print the items as JSON with all fields, or as a table. ``row`` returns the cells of an item."""
         if self.as_json:
             print_json(found)
             return
@@ -184,7 +184,7 @@ class Cli(typer.Context, SharedOptions):
             print_message(message)
 
     def write(self, file: Path, content: str | bytes, message: str = "", *, new: bool = False) -> None:
-        """Write a file as ``write_file`` does. Report it: its path as JSON, or the message."""
+        """Write a file. Print its path as JSON, or the message. ``new``: the file must not exist. Raises UsageError."""
         write_file(file, content, new=new)
         self.print_written(file, message or f"Wrote {file}.")
 

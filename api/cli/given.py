@@ -33,7 +33,7 @@ def require_text(text: str, name: str) -> str:
 
 
 def parse_rights(given: Sequence[str]) -> dict[str, str]:
-    """Return the rights by collection, of texts such as `papers=read`. Raises UsageError."""
+    """Parse texts such as `papers=read`. Return the right for each collection. Raises UsageError."""
     pairs = [each.partition("=") for each in given]
     if wrong := [each for each, pair in zip(given, pairs, strict=True) if not pair[2]]:
         raise UsageError(f"Invalid right {wrong[0]!r}. Write COLLECTION=RIGHT, such as papers=read.")
@@ -41,12 +41,12 @@ def parse_rights(given: Sequence[str]) -> dict[str, str]:
 
 
 def show_rights(rights: Mapping[str, str]) -> str:
-    """Return rights as `parse_rights` reads them."""
+    """Format rights in the form that `parse_rights` accepts."""
     return ", ".join(f"{collection}={right}" for collection, right in rights.items())
 
 
 def valid_request(kind: type[ModelT], **values: Any) -> ModelT:
-    """Return the request with these values. Raises UsageError."""
+    """Validate the values and return a request of this kind. Raises UsageError."""
     with usage_errors("Invalid input"):
         return kind.model_validate(values)
 

@@ -68,7 +68,10 @@ def _ignore(_: str) -> None:
 
 
 def attachments(message: Message) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each attached file and forwarded message. A message may be one, as of a fax."""
+    """Yield the name and content of each attached file and forwarded message.
+
+    A message without parts may be a file itself, such as a fax.
+    """
     is_one_file = message.get_content_maintype() not in ("text", "message", "multipart") and not is_sealed(message)
     for number, part in enumerate([message] if is_one_file else _files(message), start=1):
         yield _attachment_name(part, number), payload(part)
@@ -91,7 +94,7 @@ def messages(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def is_file(part: Message) -> bool:
-    """Return whether a part is a file: it has a name, is marked as an attachment or is no text; or a whole message."""
+    """Return whether a part is a file: a named part, an attachment, a forwarded message, or content other than text."""
     disposition, kind = part.get_content_disposition(), part.get_content_maintype()
     if part.get_content_type() == "message/rfc822" or disposition == "attachment":
         return True
@@ -101,7 +104,7 @@ def is_file(part: Message) -> bool:
 
 
 def is_sealed(part: Message) -> bool:
-    """Return whether a part is a message that is encrypted, or within its signature (S/MIME)."""
+    """Return whether a part is an encrypted message, or an S/MIME message that is wrapped in its signature."""
     return part.get_content_type() in _SEALED
 
 

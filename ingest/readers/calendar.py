@@ -61,14 +61,14 @@ def write_entries(source: str, into: DocumentBuilder) -> None:
         elif inside and inside[-1] in _ENTRIES and field.value.strip():
             names.add(field.name)
             if field.name == "X-ALT-DESC":
-                pages.append(plain_text(_text(field)))
+                pages.append(plain_text(_text(field, into)))
             elif field.name == "ATTACH" and field.parameters.get("ENCODING", "").upper() == "BASE64":
                 into.warn("A file in an entry was not read.")
             elif field.name in _TEXTS:
                 label = _TEXTS[field.name]
-                texts.append(f"{label}: {_text(field)}" if label else _text(field))
+                texts.append(f"{label}: {_text(field, into)}" if label else _text(field, into))
             elif field.name in _LABELS and not (field.name == "N" and has_full_names):
-                lines.append(f"{_label(field)}: {_text(field)}")
+                lines.append(f"{_label(field)}: {_text(field, into)}")
 
 
 def _fields(source: str) -> Iterator[_Field]:
@@ -89,12 +89,15 @@ def _label(field: _Field) -> str:
     return f"{_LABELS[field.name]} ({', '.join(kinds)})" if kinds else _LABELS[field.name]
 
 
-def _text(field: _Field) -> str:
+def _text(field: _Field, into: DocumentBuilder) -> str:
     """Return the value as a person writes it: times in ISO form, people by name, no escapes."""
     value = field.value.strip()
     if field.parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
         data, charset = quopri.decodestring(value.encode()), field.parameters.get("CHARSET", "utf-8")
-        value = decode_declared(data, charset, lambda _: None) or data.decode("utf-8", errors="replace")
+        declared = decode_declared(data, charset, into.warn)
+        if declared is None:
+            into.warn(f"A field in the unknown encoding {charset!r} was read as UTF-8.")
+        value = data.decode("utf-8", errors="replace") if declared is None else declared
     if field.name in ("RRULE", "FREEBUSY"):
         return _TIME.sub(lambda time: iso_time(time[0]), value)
     if field.name in ("DTSTART", "DTEND", "DUE", "EXDATE", "RECURRENCE-ID", "BDAY"):

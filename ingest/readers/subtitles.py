@@ -80,8 +80,11 @@ def write_timed_text(root: Element, into: DocumentBuilder) -> None:
     """Add the cues of Timed Text (TTML) to the builder."""
     per_second = {"h": 1 / 3600, "m": 1 / 60, "s": 1.0, "ms": 1000.0}
     for unit, name in (("f", "frameRate"), ("t", "tickRate")):
-        rate = attribute(root, name)
-        per_second[unit] = max(float(rate) if _RATE.fullmatch(rate) else 30, 1)
+        rate = attribute(root, name, "30")
+        if not _RATE.fullmatch(rate):
+            into.warn(f"The {name} {rate!r} is not a number. Times were read with 30 per second.")
+            rate = "30"
+        per_second[unit] = max(float(rate), 1)
     cues = []
     time = "00:00:00"
     for cue in root.iterfind(".//{*}p"):

@@ -114,7 +114,7 @@ def at_boundaries(text: str, start: int, end: int) -> bool:
 
 
 def _one_word(left: str, right: str) -> bool:
-    if "^" in (left, right) or _is_joined(right):  # an exponent belongs to its number
+    if "^" in (left, right) or _is_joined(right):  # an exponent belongs to its number, an accent to its letter
         return True
     return left.isalnum() and right.isalnum() and not has_spaceless(left + right)
 

@@ -104,7 +104,7 @@ class RecordDatabase:
         kinds = ", ".join(f'"{column.name}" {column.type}' for column in columns)
         values = ", ".join(f"CAST(unnest(CAST(? AS VARCHAR[])) AS {column.type})" for column in columns)
         self._connection.execute(f"CREATE TABLE {self._table} ({kinds})")
-        # A text of macOS may have ü as two characters. A model writes one.
+        # Text from macOS can store ü as two characters; models write one character.
         rows = [[value and normalize("NFC", value) for value in column.values] for column in columns]
         self._connection.execute(f"INSERT INTO {self._table} SELECT {values}", rows)
 

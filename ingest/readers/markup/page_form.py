@@ -308,7 +308,7 @@ def keep(element: Element, is_kept: Callable[[Element], bool]) -> None:
 
 
 def _complete_addresses(root: Element) -> None:
-    """Write whole addresses of files that links name from the base of the page."""
+    """Resolve the relative addresses of linked files against the base address of the page."""
     base = root.find(".//base[@href]")
     if base is None or not host_of(base.get("href", "")):
         return

@@ -67,7 +67,10 @@ def general(value: float) -> str:
 
 
 def format_text(text: str, code: str) -> str:
-    """Return text as its program shows it: by the fourth section of a code, or the last one if it has ``@``."""
+    """Return text as its program shows it with this format code.
+
+    The fourth section of the code is for text. With fewer sections, the last one is if it contains ``@``.
+    """
     sections = _sections(code)
     parts = _parts(sections[min(len(sections), 4) - 1])
     if len(sections) < 4 and _TEXT not in parts:

@@ -168,7 +168,10 @@ class Package:
         return [text for text in points if text]
 
     def write_graphic(self, reference: ElementTree.Element, target: str, into: DocumentBuilder) -> None:
-        """Add a chart, or the texts of a diagram (``relIds``), to the builder."""
+        """Add the chart or diagram of the part ``target`` to the builder. ``reference`` is the element that names it.
+
+        ``relIds`` elements name diagrams, all others charts.
+        """
         if local_name(reference) == "relIds":
             into.list_items([f"- {text}" for text in self.diagram(target)])
         else:

@@ -41,7 +41,7 @@ def write_workbook(root: Element, into: DocumentBuilder) -> None:
 
 
 def _inherit(styles: Mapping[str, Element]) -> None:
-    """Add to each style what it inherits from its parents, the parents first."""
+    """Add the properties of parent styles to each style. Parents are completed before their children."""
     done: set[str] = set()
     for name in styles:
         line: list[Element] = []

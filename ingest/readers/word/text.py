@@ -101,11 +101,11 @@ def letters(child: Element, font: str = "") -> str:
 
 
 def _symbol(font: str, code: str, base: int) -> str:
-    """Return the character with this code in a symbol font, or ``""`` for a damaged code."""
+    """Return the character with this code in a symbol font, or U+FFFD if the code is damaged."""
     try:
         return symbol(font, int(code, base))
     except ValueError:
-        return ""
+        return "\ufffd"
 
 
 @dataclass
@@ -298,5 +298,5 @@ def _address_of_field(code: str) -> str:
 
 
 def _at_place(address: str, place: str) -> str:
-    """Return the address of a place in a page or file outside the document."""
+    """Return the address with the place as its fragment, unless it has a fragment."""
     return f"{address}#{place}" if address and place and "#" not in address else address

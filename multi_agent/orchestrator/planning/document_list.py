@@ -164,4 +164,4 @@ def _spellings(entry: CatalogueEntry) -> Iterator[str]:
 
 
 def _folded(text: str) -> str:
-    return normalize("NFC", " ".join(text.split())).casefold()  # macOS decomposes the accents of file names
+    return normalize("NFC", " ".join(text.split())).casefold()  # file names on macOS have decomposed accents

@@ -106,7 +106,9 @@ def test_address_cards_are_read_by_field(parser: Parser, tmp_path: Path) -> None
         "BEGIN:VCARD\r\nFN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:Ad=C3=A9=\r\nle\r\nEND:VCARD\r\n"
         "BEGIN:VCARD\r\nFN;CHARSET=X-OWN;ENCODING=QUOTED-PRINTABLE:Zo=C3=AB\r\nEND:VCARD\r\n"
     )
-    assert _read(parser, tmp_path, card, "a.vcf")[0] == (
+    text, warnings = _read(parser, tmp_path, card, "a.vcf")
+    assert warnings == ("A field in the unknown encoding 'X-OWN' was read as UTF-8.",)
+    assert text == (
         "Name: Jörg Müller\nOrganization: ACME, Pumps\nTelephone (work, voice): +49 30 1234\nEmail: j@example.org\n"
         "Postal address (home): Main St 5, Berlin, 10115, Germany\nBirthday: 1970-01-31\n\nNote: calls, always\n\n"
         "Name: Adéle\n\nName: Zoë"

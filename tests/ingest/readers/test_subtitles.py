@@ -61,8 +61,6 @@ def test_all_content_is_read(parser: Parser, file: str, text: str) -> None:
          "(00:00:01) The price is 900 euros.\n(00:00:09) Fine.\n(00:00:09) End."),
         ("a.dfxp", '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:t="http://www.w3.org/ns/ttml#parameter" '
          't:tickRate="10000000"><body><p begin="125000000t">Late.</p></body></tt>', "(00:00:12) Late."),
-        ("a.dfxp", '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:t="http://www.w3.org/ns/ttml#parameter" '
-         't:frameRate="25fps"><body><p begin="90f">Odd rate.</p></body></tt>', "(00:00:03) Odd rate."),
         ("a.sub", "{1}{1}25.000\n{2500000}{2500050}Late.\n{2500100}{2500150}Later.\n",
          "(27:46:40) Late.\n(27:46:44) Later."),
         ("a.sub", "{1}{1}25.000\n{2500000}{2500050}No. 5 is Dr.\n{2500100}{2500150}late.\n",
@@ -100,6 +98,11 @@ def test_cues_without_a_frame_rate_have_guessed_times(parser: Parser, tmp_path: 
     document = parser.parse(tmp_path / "a.sub")
     assert document.text == "(00:00:01) Hall 3."
     assert "does not name its frame rate" in document.warnings[0]
+    source = '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:t="http://www.w3.org/ns/ttml#parameter" t:frameRate="25fps">'
+    (tmp_path / "a.dfxp").write_text(f'{source}<body><p begin="90f">Odd rate.</p></body></tt>')
+    document = parser.parse(tmp_path / "a.dfxp")
+    assert document.text == "(00:00:03) Odd rate."
+    assert document.warnings == ("The frameRate '25fps' is not a number. Times were read with 30 per second.",)
 
 
 def test_a_file_without_references_is_read_as_text(parser: Parser, tmp_path: Path) -> None:

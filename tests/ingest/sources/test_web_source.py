@@ -165,6 +165,7 @@ def test_a_feed_gives_the_pages_of_its_entries_and_keeps_old_ones(
     def feed(*paths: str) -> Page:
         if form == "rss":
             entries = "".join(f"<item><title>x</title><link>{web.url(path)}</link></item>" for path in paths)
+            entries += "<item><title>x</title><link>http://a%5Bb/</link></item>"
             return Page(f"<rss version='2.0'><channel>{entries}</channel></rss>".encode(), "application/rss+xml")
         entries = "".join(f"<entry><id>{path}</id><link href='{web.url(path)}'/></entry>" for path in paths)
         text = f"<?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom'>{entries}</feed>"

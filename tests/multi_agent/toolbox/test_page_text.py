@@ -1,4 +1,4 @@
-"""The text and the links of a page. The time does not grow with the square of its attributes."""
+"""Extracts the text and the links of a page, in linear time in the number of attributes."""
 
 from __future__ import annotations
 
