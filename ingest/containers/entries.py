@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import posixpath
+import re
 import stat
 import struct
 import tarfile
@@ -43,6 +44,7 @@ _OPENERS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
+_FOLDERS = re.compile(r"\A(?:[A-Za-z]:)?[\\/](?:.*[\\/])?")
 _PACKAGE_MARKS = {"[Content_Types].xml", "[Content_Types].xml/[0].piece"}
 """Members of zip archives that are packages: Office Open XML, XPS. XPS files often list them last."""
 _DOCUMENT_MARKS = {"mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip", "QuickLook/Preview.pdf"}
@@ -196,13 +198,23 @@ def _loaded(files: Callable[[Path], Iterator[tuple[str, bytes]]]) -> Callable[[P
     """Return the function that lists the files that ``files`` reads into memory. Numbers files of the same name."""
 
     def entries(path: Path, _: int) -> Entries:
-        seen: Counter[str] = Counter()
-        for name, content in files(path):
-            stem, suffix = posixpath.splitext(name)
-            yield Entry(f"{stem} {seen[name] + 1}{suffix}" if seen[name] else name, partial(io.BytesIO, content))
-            seen[name] += 1
+        taken: set[str] = set()
+        numbers: Counter[str] = Counter()
+        for label, content in files(path):
+            name = own = _without_folders(label)
+            stem, suffix = posixpath.splitext(own)
+            while name in taken:
+                numbers[own] += 1
+                name = f"{stem} {numbers[own] + 1}{suffix}"
+            taken.add(name)
+            yield Entry(name, partial(io.BytesIO, content))
 
     return entries
+
+
+def _without_folders(label: str) -> str:
+    """Return a name without the folder that the file had at its sender, if the name is an absolute path."""
+    return _FOLDERS.sub("", label, count=1)
 
 
 def _office_entries(path: Path, max_bytes: int) -> Entries:
@@ -214,8 +226,8 @@ def _office_entries(path: Path, max_bytes: int) -> Entries:
             elif info.file_size > max_bytes:  # the zip module reads no more than this size
                 raise Exhausted(too_large(max_bytes))
             else:
-                for file, content in embedded.object_files(name, archive.read(info)):
-                    yield Entry(file, partial(io.BytesIO, content))
+                for label, content in embedded.object_files(name, archive.read(info)):
+                    yield Entry(_without_folders(label), partial(io.BytesIO, content))
 
 
 ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import mimetypes
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from email import message_from_bytes, policy
 from email.errors import HeaderParseError
 from email.header import decode_header
@@ -12,12 +14,14 @@ from email.message import Message
 from pathlib import Path
 
 from ingest.decoding import decode, decode_declared
+from ingest.errors import UnsupportedFormat
 
 _MAX_FIELD = 8192  # characters of a field such as Content-Type, with its parameters
 _NEXT_MESSAGE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From \S{0,200}[ \t][^\n]{0,80}?\d\d:\d\d[^\n]{0,80}\n")
 """The line before each message of a mailbox, with its sender and date."""
 _SEALED = ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime")
 _ESCAPED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 
 
 class _ShortFields(policy.Compat32):
@@ -60,7 +64,12 @@ def _decoded_part(part: str | bytes, charset: str | None) -> str:
     """Decode a part of a field. Its encoding may be missing although it is not ASCII."""
     data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
     declared = decode_declared(data, charset, _ignore) if charset else None
-    return decode(data.replace(b"\0", b""), Path("field"), _ignore) if declared is None else declared
+    if declared is not None:
+        return declared
+    try:
+        return decode(data.replace(b"\0", b""), Path("field"), _ignore)
+    except UnsupportedFormat:  # a field in no known encoding must not make the message unreadable
+        return data.decode("utf-8", "replace")
 
 
 def _ignore(_: str) -> None:
@@ -89,8 +98,14 @@ def messages(data: bytes) -> Iterator[tuple[str, bytes]]:
     width = len(str(len(starts)))
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], None], strict=False), start=1):
         content = _ESCAPED_FROM.sub(rb"\1", data[start.end() : end.start() if end else len(data)])
-        subject = field(parse(content.partition(b"\n\n")[0] + b"\n\n"), "Subject").replace("/", "_")[:80]
-        yield f"{number:0{width}} {subject or 'no subject'}.eml", content
+        yield f"{number:0{width}} {_subject(content) or 'no subject'}.eml", content
+
+
+def _subject(content: bytes) -> str:
+    try:
+        return field(parse(_BLANK_LINE.split(content, maxsplit=1)[0]), "Subject").replace("/", "_")[:80]
+    except ValueError:  # a forged field; the message itself says so when it is read
+        return ""
 
 
 def is_file(part: Message) -> bool:
@@ -123,20 +138,22 @@ def _files(message: Message) -> Iterator[Message]:
 
 def payload(part: Message) -> bytes:
     """Return the content of a part, or the message in it."""
-    content = part.get_payload(0) if part.get_content_type() == "message/rfc822" else part
-    if content is not part:
-        return content.as_bytes() if isinstance(content, Message) else b""
-    decoded = part.get_payload(decode=True)
-    return decoded if isinstance(decoded, bytes) else b""
+    if part.get_content_type() != "message/rfc822":
+        decoded = part.get_payload(decode=True)
+        return decoded if isinstance(decoded, bytes) else b""
+    inner = part.get_payload(0)
+    if not isinstance(inner, Message):
+        return b""
+    # Some programs encode attached messages, which the standard forbids. Python then finds no fields in them.
+    if str(part["Content-Transfer-Encoding"]).strip().lower() == "base64" and not inner.keys():
+        with suppress(ValueError):
+            return base64.b64decode(inner.as_bytes())
+    return inner.as_bytes()
 
 
 def _attachment_name(part: Message, number: int) -> str:
-    name = part.get_filename()
-    if name is None:
-        suffix = (
-            ".eml"
-            if part.get_content_type() == "message/rfc822"
-            else mimetypes.guess_extension(part.get_content_type())
-        )
-        return f"attachment {number}{suffix or ''}"
-    return _decoded(name)
+    if name := part.get_filename():
+        return _decoded(name)
+    kind = part.get_content_type()
+    suffix = ".eml" if kind == "message/rfc822" else mimetypes.guess_extension(kind) or ""
+    return f"attachment {number}{suffix}"

@@ -154,7 +154,7 @@ class _Expansion:
 def _safe_name(name: str) -> str:
     """Return the name with '/' between its parts. Rejects names that leave the container and invalid names."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
-    if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
+    if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", name):
         raise _Rejected("its name is an absolute path")
     if ".." in parts:
         raise _Rejected("its name leads out of the container")

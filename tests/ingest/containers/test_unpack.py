@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import bz2
 import gzip
 import io
@@ -353,3 +354,39 @@ def test_files_without_a_name_and_a_message_that_is_one_file_are_unpacked(tmp_pa
     several = "".join(f"--x\nContent-Type: {part}\n" for part in parts)
     (tmp_path / "scan.eml").write_text(f"Subject: Scan\nContent-Type: multipart/mixed; boundary=x\n\n{several}--x--\n")
     assert contents(tmp_path / "scan.eml") == {"attachment 1.pdf": b"%PDF-1.5"}
+
+
+def mail_of(*parts: str) -> str:
+    return (
+        "Subject: t\nContent-Type: multipart/mixed; boundary=B\n\n"
+        + "".join(f"--B\n{part}\n" for part in parts)
+        + "--B--\n"
+    )
+
+
+def test_names_of_attachments_are_labels_and_not_paths(tmp_path: Path) -> None:
+    names = ("C:/Users/ada/plan.txt", "/tmp/x.txt", "R: Offerta.txt", "a.txt", "a.txt", "a 2.txt", "")
+    parts = (f'Content-Disposition: attachment; filename="{name}"\nContent-Type: text/plain\n\nx' for name in names)
+    (tmp_path / "m.eml").write_text(mail_of(*parts))
+    expected = ["plan.txt", "x.txt", "R: Offerta.txt", "a.txt", "a 2.txt", "a 2 2.txt", "attachment 7.txt"]
+    assert contents(tmp_path / "m.eml") == dict.fromkeys(expected, b"x")
+
+
+def test_an_attached_message_in_base64_is_decoded(tmp_path: Path) -> None:
+    inner = base64.encodebytes(b"Subject: Inner\n\nThe valve leaks.").decode()
+    (tmp_path / "m.eml").write_text(
+        mail_of(f"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{inner}")
+    )
+    assert contents(tmp_path / "m.eml") == {"attachment 1.eml": b"Subject: Inner\n\nThe valve leaks."}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [f"Content-Type: text/plain; name={'x' * 9000}", "Subject: \x07K\xd1\xf8\xf9"],
+)
+def test_a_message_with_a_forged_field_does_not_hide_the_others_of_its_mailbox(tmp_path: Path, fault: str) -> None:
+    heads = ("Subject: one", fault, "Subject: three")
+    start = "From ada@example.org Thu Jan  1 10:00:00 2026"
+    (tmp_path / "box.mbox").write_text("".join(f"{start}\n{head}\n\nHello\n\n" for head in heads), "latin-1")
+    found = contents(tmp_path / "box.mbox")
+    assert {"1 one.eml", "3 three.eml"} <= found.keys()
