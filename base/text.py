@@ -9,6 +9,7 @@ _BEFORE = 60  # characters of an excerpt before its first word
 _STEM = 4  # letters that forms of a word share at least
 _RULE = re.compile(r"^\|(?: *:?-+:? *\|)+\n", re.MULTILINE)  # between the heads of a table and its rows
 _ROWS = re.compile(r"\|\n\|")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def shorten(text: str, width: int) -> str:
@@ -20,6 +21,12 @@ def shorten(text: str, width: int) -> str:
     plain = " ".join(text.split())
     is_whole = len(plain) <= width
     return short if is_whole or 2 * len(short) >= width else plain[: width - len(_DOTS)] + _DOTS
+
+
+def without_surrogates(text: str) -> str:
+    """Return a text with each pair of surrogates as its character, and single ones as U+FFFD: no store takes them."""
+    is_clean = text.isascii() or not _SURROGATE.search(text)
+    return text if is_clean else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def excerpt_around(text: str, words: Sequence[str], width: int) -> str:

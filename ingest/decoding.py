@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from unicodedata import category
 
+from base.text import without_surrogates
 from ingest.errors import UnsupportedFormat
 
 Warn = Callable[[str], None]
@@ -44,7 +45,6 @@ _LABELS = {"gb2312": "gb18030", "gbk": "gb18030", "ks_c_5601-1987": "cp949", "eu
            "us-ascii": "utf-8", "ascii": "utf-8", "iso-8859-9": "cp1254", "windows-874": "cp874", "tis-620": "cp874",
            "iso-2022-jp": "iso2022_jp_2", "unicode-1-1-utf-7": "utf-7"}  # fmt: skip
 """What a declared encoding stands for: browsers and mail programs decode with these supersets (WHATWG Encoding)."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _CODE_PAGES = {0: "cp1252", 936: "gb18030", 950: "big5hkscs", 10000: "mac_roman",
                10006: "mac_greek", 10007: "mac_cyrillic",
@@ -62,12 +62,6 @@ FONT_CODE_PAGES = {0: 1252, 77: 10000, 128: 932, 129: 949, 130: 1361, 134: 936, 
 def without_escapes(text: str) -> str:
     r"""Return a text with each ``\uXXXX`` as its character. Pairs of surrogates are one character."""
     return without_surrogates(_ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text))
-
-
-def without_surrogates(text: str) -> str:
-    """Return a text with each pair of surrogates as its character, and single ones as U+FFFD: no store takes them."""
-    is_clean = text.isascii() or not _SURROGATE.search(text)
-    return text if is_clean else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def code_page(number: int) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from base.models import FrozenModel
+from base.text import without_surrogates
 from vectorstore.models import FieldValue, PageSpan, Scalar
 
 
@@ -75,3 +78,13 @@ class ParsedDocument(FrozenModel):
     mime_type: str = ""
     parser: str = Field(description="name and version of the code that parsed it, such as 'pdf/1'")
     warnings: tuple[str, ...] = ()
+
+    @field_validator("title", "metadata", "fields", "warnings", mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        """Replace the halves of characters that forged properties of files have: no store takes them."""
+        if isinstance(value, str):
+            return without_surrogates(value)
+        if isinstance(value, Mapping):
+            return {cls._storable(name): cls._storable(each) for name, each in value.items()}
+        return type(value)(map(cls._storable, value)) if isinstance(value, list | tuple) else value

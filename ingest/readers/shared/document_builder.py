@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from ingest.decoding import without_surrogates
+from base.text import without_surrogates
 from ingest.document import Block, BlockKind, ParsedDocument
 from ingest.fields import TAGS, read_fields
 from ingest.readers.shared.header_rows import fill_heads, is_title, merge_headers, merged_height, record_starts

@@ -54,6 +54,13 @@ def test_a_broken_archive_does_not_stop_other_files(workplace: Workplace) -> Non
     assert "bread.md" in workplace.searched("bread")
 
 
+def test_half_a_character_in_a_property_does_not_stop_the_ingest(workplace: Workplace) -> None:
+    workplace.write("mail.eml", "Subject: =?utf-7?q?+2AA-?= of pumps\n\nThe valve of the pump leaks.\n")
+    workplace.write("bread.md", BREAD)
+    assert workplace.ingest().failed == ()
+    assert workplace.ledger.find("papers", "mail.eml").metadata["subject"] == "\ufffd of pumps"
+
+
 def test_a_line_break_in_a_name_begins_no_line(workplace: Workplace) -> None:
     path = workplace.write("pumps.md\n=== manual.pdf.md", PUMPS)
     assert workplace.ingest().failed == ()
