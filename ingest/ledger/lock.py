@@ -44,12 +44,15 @@ class IngestLock:
         self._stale_s, self._renewal_s = stale_s, renewal_s
         self._released = threading.Event()
         self._lost = False
+        self._renewed_at = time.time()
         self._acquire()
-        self._renewal = threading.Thread(target=self._renew, name="ingest-lock", daemon=True)
+        self._renewal = threading.Thread(target=self._keep_renewed, name="ingest-lock", daemon=True)
         self._renewal.start()
 
     def check(self) -> None:
-        """Raise IngestUnderWay if another process took the lock over."""
+        """Raise IngestUnderWay if another process took the lock over. Raises LedgerUnavailable."""
+        if time.time() - self._renewed_at > self._stale_s:  # the thread may learn it too late, as after a suspension
+            self._renew()
         if self._lost:
             raise IngestUnderWay(
                 f"This ingest into {self._collection!r} did not renew its lock for more than {self._stale_s:.0f} s, "
@@ -93,18 +96,20 @@ class IngestLock:
             )
         connection.execute(delete(UNDER_WAY).where(same_collection, UNDER_WAY.c.holder == other["holder"]))
 
-    def _renew(self) -> None:
-        while not self._released.wait(self._renewal_s):
+    def _keep_renewed(self) -> None:
+        while not (self._lost or self._released.wait(self._renewal_s)):
             try:
-                with database(), self._engine.begin() as connection:
-                    renewal = update(UNDER_WAY).where(*self._own_row()).values(alive_at=_now(connection))
-                    renewed = connection.execute(renewal)
+                self._renew()
             except LedgerUnavailable as error:  # the ingest itself fails at its next write to the ledger
                 log.warning("The ingest lock of %s could not be renewed: %s", self._collection, error)
-                continue
-            if not renewed.rowcount:
+
+    def _renew(self) -> None:
+        begun = time.time()
+        with database(), self._engine.begin() as connection:
+            renewal = update(UNDER_WAY).where(*self._own_row()).values(alive_at=_now(connection))
+            if not connection.execute(renewal).rowcount:
                 self._lost = True
-                return
+        self._renewed_at = begun
 
     def _own_row(self) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
         return UNDER_WAY.c.collection == self._collection, UNDER_WAY.c.holder == self._holder
@@ -145,7 +150,8 @@ def _has_exited(row: RowMapping) -> bool:
     if row["host"] != socket.gethostname():
         return False
     try:
-        started = psutil.Process(row["process"]).create_time()
+        process = psutil.Process(row["process"])
+        is_another = abs(process.create_time() - row["process_started"]) > _SAME_START_S
+        return bool(is_another or process.status() == psutil.STATUS_ZOMBIE)  # its parent has not asked how it ended
     except psutil.NoSuchProcess:
         return True
-    return bool(abs(started - row["process_started"]) > _SAME_START_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,14 @@ def alive_at(engine: Engine) -> float:
         return float(connection.scalar(select(UNDER_WAY.c.alive_at)) or 0)
 
 
+def has_learned(lock: IngestLock) -> bool:
+    try:
+        lock.check()
+    except IngestUnderWay as error:
+        return "took it over" in str(error)
+    return False
+
+
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
     return make_engine(tmp_path / "candor.sqlite")
@@ -45,7 +54,8 @@ def test_a_second_lock_waits_and_names_the_holder(engine: Engine) -> None:
     IngestLock(engine, "papers").release()
 
 
-def test_the_lock_of_a_killed_process_is_taken_over(engine: Engine) -> None:
+@pytest.mark.parametrize("is_reaped", [True, False])
+def test_the_lock_of_a_killed_process_is_taken_over(engine: Engine, is_reaped: bool) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(engine.url)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(PROJECT)},
@@ -55,8 +65,24 @@ def test_the_lock_of_a_killed_process_is_taken_over(engine: Engine) -> None:
     with pytest.raises(IngestUnderWay, match=f"process {process.pid} "):
         IngestLock(engine, "papers")
     process.kill()
-    process.communicate()
+    if is_reaped:
+        process.communicate()
+    else:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     IngestLock(engine, "papers").release()
+    process.communicate()
+
+
+def test_a_holder_that_was_suspended_asks_before_it_writes(engine: Engine) -> None:
+    first = IngestLock(engine, "papers", stale_s=0.2, renewal_s=600)
+    first.check()
+    with engine.begin() as connection:
+        connection.execute(update(UNDER_WAY).values(alive_at=0))
+    second = IngestLock(engine, "papers")
+    until(lambda: has_learned(first))
+    second.check()
+    second.release()
+    first.release()
 
 
 def test_a_lock_that_could_not_be_released_does_not_block_its_process(engine: Engine) -> None:
@@ -110,16 +136,9 @@ def test_a_stale_holder_learns_that_its_lock_was_taken_over(engine: Engine) -> N
             return False
         return True
 
-    def has_learned() -> bool:
-        try:
-            first.check()
-        except IngestUnderWay:
-            return True
-        return False
-
     first = IngestLock(engine, "papers", renewal_s=0.5)
     until(take_over)
-    until(has_learned)
+    until(lambda: has_learned(first))
     with pytest.raises(IngestUnderWay, match="took it over"):
         first.check()
     first.release()
