@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from urllib.parse import urlsplit
 
 
@@ -20,13 +21,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     if not value:
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if isfinite(seconds) else None
 
 
 def error_message(body: str) -> str:

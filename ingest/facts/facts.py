@@ -61,7 +61,7 @@ def _day(created: str) -> date | None:
     for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             return parse(created.strip()).date()
-        except ValueError:
+        except (ValueError, OverflowError):  # OverflowError: a forged number
             continue
     return None
 

@@ -199,8 +199,15 @@ def file_days(properties: Mapping[str, object]) -> list[str]:
 def document_date(stated: Sequence[str], modified: float) -> date | None:
     """Return the first complete or incomplete date among the ``stated`` values, otherwise the day of ``modified``."""
     dates = (_last_day(value) for value in stated)
-    changed = datetime.fromtimestamp(modified, UTC).date() if modified else None
-    return next((day for day in dates if day), changed)
+    return next((day for day in dates if day), _day_of_change(modified))
+
+
+def _day_of_change(modified: float) -> date | None:
+    """Return the day of a time. Return None for 0, and for the times beyond all years that some disks can store."""
+    try:
+        return datetime.fromtimestamp(modified, UTC).date() if modified else None
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 @lru_cache(maxsize=4096)  # documents share years and periods
@@ -210,7 +217,7 @@ def _last_day(stated: str) -> date | None:
         year, month, day = (*map(int, stated.split("-")), 0, 0)[:3]
         month = month or 12
         return date(year, month, day or monthrange(year, month)[1])
-    except ValueError:
+    except (ValueError, OverflowError):  # OverflowError: digits without hyphens
         return None
 
 

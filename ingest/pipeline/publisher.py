@@ -155,7 +155,8 @@ class Publisher:
                 if error.embedded:
                     last, pause = time.monotonic(), _FIRST_PAUSE_S
                 error.embedded = embedded = embedded | dict(error.embedded)
-                if not error.away or time.monotonic() - last >= error.wait_s:
+                waited = time.monotonic() - last
+                if not error.away or waited >= error.wait_s or waited + (error.retry_after or 0.0) > error.wait_s:
                     raise
                 wait, failure = max(pause, error.retry_after or 0.0), error
             log.warning("%s The ingest waits %.0f s and then goes on.", failure, wait)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from base.http import excerpt, is_loopback
+from base.http import excerpt, is_loopback, retry_after
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,18 @@ def test_other_addresses_are_elsewhere(host: str) -> None:
 
 def test_only_a_text_that_is_too_long_is_cut() -> None:
     assert (excerpt(" no\n such  model ", 13), excerpt("no such model", 12)) == ("no such model", "no such mode…")
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("2.5", 2.5),
+        ("-1", 0.0),
+        ("inf", None),
+        ("nan", None),
+        ("soon", None),
+        ("1 Jan 2026 10:00:00 +" + "9" * 17, None),
+    ],
+)
+def test_the_pause_that_a_server_asks_for_is_a_number_or_unknown(value: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": value}) == seconds

@@ -158,6 +158,7 @@ def test_the_issuer_is_named_all_over_a_long_document(everywhere: str, issuer: s
         (["Filed on October 3, 2023"], "2020-01-01T08:00:00Z", ""),  # the date of a template
         (["A report", "3 October 2023"], "", "2023-10-03"),
         (["A report\nBerlin, 3 October 2023"], "not a date", "2023-10-03"),
+        (["A report\nBerlin, 3 October 2023"], "Tue, 3 Oct 2023 10:00:00 +99999999999999999", "2023-10-03"),
         (["Published: October 3, 2023"], "", "2023-10-03"),
         (["The shares were sold on\nOctober 3, 2023."], "", ""),
         (["3 October 2023", "9 October 2023"], "", ""),

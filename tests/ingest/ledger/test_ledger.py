@@ -274,3 +274,9 @@ def test_the_catalogue_of_a_folder_has_its_documents_with_their_tags(
     ledger.tag("papers", [later.id], add=["draft"])
     found = ledger.catalogue("papers", within=lambda path: "/2024/" in path)
     assert [(row.name, own.tags) for row, own in found] == [("2024/b.md", ("draft",)), ("2024/c.md", ())]
+
+
+@pytest.mark.parametrize("odd", [{"metadata": {"created_at": "9999999999"}}, {"modified": 1e12}])
+def test_a_forged_date_does_not_hide_the_catalogue(ledger: Ledger, odd: dict[str, Any]) -> None:
+    ledger.record(record("mail.eml", **odd), record("pumps.md"))
+    assert [each.name for each in list_catalogue(ledger, "papers")] == ["mail.eml", "pumps.md"]

@@ -77,6 +77,18 @@ def test_after_its_limit_it_ends_and_the_next_ingest_goes_on(tmp_path: Path, ser
     assert report.embedded == 5
 
 
+def test_it_ends_at_once_if_the_endpoint_wants_a_longer_pause(tmp_path: Path, server: EmbeddingServer) -> None:
+    place = workplace(tmp_path, server, wait_s=60)
+
+    def note(progress: Progress) -> None:
+        assert progress.stage is not Stage.WAITING
+        if progress.stage is Stage.EMBEDDING and not server.faults:
+            server.faults.append(Fault(429, {"error": "slow down"}, {"Retry-After": "3600"}))
+
+    with pytest.raises(EndpointError, match="slow down"):
+        place.ingest(progress=note)
+
+
 def test_a_refused_text_ends_it_at_once_and_the_others_are_kept(tmp_path: Path, server: EmbeddingServer) -> None:
     place = workplace(tmp_path, server, wait_s=600)
     place.write("long.md", "# Long\n\n" + "frost " * 60)
