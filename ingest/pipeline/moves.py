@@ -58,16 +58,25 @@ def relocated(
     moves: Mapping[str, DocumentSummary], files: Sequence[FoundFile], known: Mapping[str, DocumentSummary]
 ) -> Iterator[DocumentSummary]:
     """Yield the moved documents, and the members of moved containers, with their new paths and names."""
+    members = members_by_container(known)
     for file in files:
         if old := moves.get(file.document):
             yield old._replace(path=file.document, name=file.name)
-            for member in known.values():
-                if member.container == old.path or member.container.startswith(f"{old.path}/"):
-                    yield member._replace(
-                        path=file.document + member.path.removeprefix(old.path),
-                        name=file.name + member.name.removeprefix(old.name),
-                        container=file.document + member.container.removeprefix(old.path),
-                    )
+            for member in members.get(old.path, ()):
+                yield member._replace(
+                    path=file.document + member.path.removeprefix(old.path),
+                    name=file.name + member.name.removeprefix(old.name),
+                    container=file.document,
+                )
+
+
+def members_by_container(known: Mapping[str, DocumentSummary]) -> dict[str, list[DocumentSummary]]:
+    """Return the known members of containers, at any depth, by the path of the outermost container."""
+    members: dict[str, list[DocumentSummary]] = {}
+    for entry in known.values():
+        if entry.container:
+            members.setdefault(entry.container, []).append(entry)
+    return members
 
 
 def left_behind(
@@ -75,8 +84,9 @@ def left_behind(
 ) -> Iterator[DocumentSummary]:
     """Yield entries below the moved folders that were never indexed and whose file is missing."""
     roots = {Path(*Path(old.path).parts[: -_common(old.path, new)]) for new, old in moves.items()}
+    moved = {each.id for each in moves.values()}
     for entry in known.values():
-        unread = not entry.chunks and entry.state is not DocumentState.REMOVED and entry not in moves.values()
+        unread = not entry.chunks and entry.state is not DocumentState.REMOVED and entry.id not in moved
         if unread and any(root in roots for root in Path(entry.path).parents) and is_missing(entry):
             yield entry
 

@@ -22,7 +22,7 @@ from ingest.ledger.versions import delete_hidden_chunks, remove_documents
 from ingest.parser import Parser
 from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.file import HIDDEN, IngestFile, OpenContainer, Unpack
-from ingest.pipeline.moves import Identities, is_missing
+from ingest.pipeline.moves import Identities, is_missing, members_by_container
 from ingest.pipeline.outcomes import Outcomes, found_record
 from ingest.pipeline.parse_file import wrap_internal_errors
 from ingest.pipeline.plan import IndexSettings, Plan, PlannedFile, Verdict, index_settings
@@ -143,7 +143,7 @@ class _Run:
         self._waiting: list[IngestFile] = []  # to be embedded
         self._containers: list[OpenContainer] = []
         self._movable = _moved_or_gone(plan, known)
-        self._members = _members(known)
+        self._members = members_by_container(known)
         self._ids = Identities(known)
         self._moved = {each.id for each in plan.relocated}
 
@@ -370,12 +370,3 @@ def _moved_or_gone(plan: Plan, known: Mapping[str, DocumentSummary]) -> dict[str
         if entry.chunks and entry.id not in found:
             candidates.setdefault(entry.version, []).append(entry)
     return candidates
-
-
-def _members(known: Mapping[str, DocumentSummary]) -> dict[str, list[DocumentSummary]]:
-    """Return the known members of containers, by the container's path."""
-    members: dict[str, list[DocumentSummary]] = {}
-    for entry in known.values():
-        if entry.container:
-            members.setdefault(entry.container, []).append(entry)
-    return members

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ingest.ledger.records import DocumentSummary
+from ingest.pipeline.discovery import FoundFile
+from ingest.pipeline.moves import left_behind, relocated
+from ingest.pipeline.outcomes import found_record
 from ingest.pipeline.plan import Plan
 from support.workplace import BREAD, PUMPS, Workplace, write_zip
 
@@ -110,3 +115,22 @@ def test_a_folder_that_comes_back_keeps_its_documents_again(workplace: Workplace
     workplace.ingest((workplace.documents / "papers-2").rename(papers))
     assert ids(workplace)["pumps.md"] == before["pumps.md"]
     assert len(workplace.chunks()) == 3
+
+
+def test_the_known_documents_are_walked_once_however_many_moved() -> None:
+    class Walked(dict[str, DocumentSummary]):
+        times = 0
+
+        def values(self) -> Any:
+            self.times += 1
+            return super().values()
+
+    record = found_record("papers", FoundFile(path=Path("/old/0.md"), document="/old/0.md", name="0.md"))
+    first = DocumentSummary(*(getattr(record, name) for name in DocumentSummary._fields))
+    known = Walked({f"{n}": first._replace(id=f"{n}", path=f"/old/{n}.md", name=f"{n}.md") for n in range(9)})
+    moves = Walked({each.path.replace("old", "new"): each for each in known.values()})
+    files = [FoundFile(path=Path(path), document=path, name=path[5:]) for path in moves]
+    known.times = moves.times = 0
+    assert [each.path for each in relocated(moves, files, known)] == list(moves)
+    assert list(left_behind(moves, known)) == []
+    assert (known.times, moves.times) == (2, 1)
