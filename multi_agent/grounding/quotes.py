@@ -2,9 +2,9 @@
 
 Folding removes what copying changes: compatibility forms, ligatures and decomposed letters (Unicode NFKC), typographic
 quotation marks and dashes, soft hyphens and zero-width characters, runs of white space, also in scripts without spaces,
-and hyphenation at line ends. It keeps letters, digits, their case and their order. A raised figure after a figure stays
-raised, because 10⁶ is not 106. After a letter, as in m² and CO₂, it is the same as a plain one. Struck text (``~~…~~``)
-is not found without its marks.
+and hyphenation at line ends. It keeps letters, digits, their case and their order. A range is found with and without
+spaces around its dash ("5 – 7"). A raised figure after a figure stays raised, because 10⁶ is not 106. After a letter,
+as in m² and CO₂, it is the same as a plain one. Struck text (``~~…~~``) is not found without its marks.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _GAP = re.compile(rf"(?<={_SPACELESS.pattern}) (?={_SPACELESS.pattern}|[^\w ])|(
 _INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufe0e\ufe0f\ufeff")
 _STRUCK = "~~"
 _SHIFT = re.compile(r"(?<=[^\W\d_])[\^_](?=\d)")
+_RANGE = re.compile(r"\d(?:-| - )(?=\d)")
 _BROKEN = re.compile(r"(?<=\w)[-\u2010\u00ad]\s+(?=\w)")
 
 
@@ -91,14 +92,23 @@ class _Folded(NamedTuple):
 
 
 def _find(quote: str, text: str, *, join_hyphenated: bool) -> Iterator[Span]:
-    needle = _fold(quote, join_hyphenated=join_hyphenated).text.strip()
-    hay = _fold(text, join_hyphenated=join_hyphenated)
-    at = hay.text.find(needle) if needle else -1
+    needle, hay = (_fold(each, join_hyphenated=join_hyphenated) for each in (quote, text))
+    if _RANGE.search(needle.text):
+        needle, hay = _without_spaces(needle), _without_spaces(hay)
+    sought = needle.text.strip()
+    at = hay.text.find(sought) if sought else -1
     while at >= 0:
-        end = at + len(needle)
+        end = at + len(sought)
         if at_boundaries(hay.text, at, end) and not (_cuts(hay.origins, at) or _cuts(hay.origins, end)):
             yield Span(hay.origins[at], _letter_end(text, hay.origins[end - 1]))
-        at = hay.text.find(needle, at + 1)
+        at = hay.text.find(sought, at + 1)
+
+
+def _without_spaces(folded: _Folded) -> _Folded:
+    """Return the text without the spaces around the dashes of ranges: "5-7" for "5 - 7"."""
+    spaces = {at for found in _RANGE.finditer(folded.text) for at in (found.start() + 1, found.end() - 1)}
+    kept = [at for at, each in enumerate(folded.text) if not (at in spaces and each == " ")]
+    return _Folded("".join(folded.text[at] for at in kept), [folded.origins[at] for at in kept])
 
 
 def _cuts(origins: list[int], at: int) -> bool:

@@ -45,6 +45,8 @@ def found(quote: str, text: str) -> str | None:
         ("a well- known fact", "a well-\nknown fact", "a well-\nknown fact"),
         ("a co\u00adoperation", "a cooperation", "a cooperation"),
         ("−5 K", "about -5 K", "-5 K"),
+        ("of 5-7 kg", "A pump of 5 – 7 kg", "of 5 – 7 kg"),
+        ("of 5 – 7 kg", "A pump of 5-7 kg", "of 5-7 kg"),
         ("| 3 | Kipchoge | 2:02:42 |", "| 3 | Kipchoge | 2:02:42 |\n", "| 3 | Kipchoge | 2:02:42 |"),
         ("日本語", "これは日本語です", "日本語"),
         ("契約は五月に終わる。", "この契約は五月に\n終わる。", "契約は五月に\n終わる。"),
@@ -66,6 +68,8 @@ def test_folding_finds_the_quote_in_the_original_text(quote: str, text: str, ori
     ("quote", "text"),
     [
         ("10 units", "2010 units"),
+        ("-7 kg", "5 – 7 kg"),
+        ("5-7 kg", "5 -7 kg"),
         ("106 tonnes", "10^6 tonnes"),
         ("106 tonnes", "10⁶ tonnes"),
         ("The plant emits 10", "The plant emits 10^6 tonnes"),
