@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 from base.counts import count
 from multi_agent.grounding.judged import WORD_FOR_WORD, Judged
+from multi_agent.grounding.meaning.lexicon import lexicon_for
+from multi_agent.grounding.meaning.reading import plain_words, read
 from multi_agent.grounding.terms import TermIndex, find_terms
 from multi_agent.values.context import Computation
 from vectorstore.models import ToolOutput
@@ -81,9 +83,16 @@ def signal_of(judged: Sequence[Judged], question: str, *, sufficient: bool) -> S
     origins = [item.origin for statement in statements for item in statement.evidence]
     arguments = [str(origin.arguments) for origin in origins if isinstance(origin, ToolOutput)]
     shown = TermIndex("\n".join((*quotes, *results, *arguments)))
-    asked = list(find_terms(question))
+    content = _content_of(question)
+    asked = [term for term in find_terms(question) if term in content]
     on_question = sum(term in shown for term in asked) >= _MOST_OF_QUESTION * len(asked)
     return Signal.ON_QUESTION if on_question else Signal.OFF_QUESTION
+
+
+def _content_of(question: str) -> TermIndex:
+    """Return the words of the question without grammar, such as "every"; all words if no lexicon knows its language."""
+    lexicon = lexicon_for(plain_words(question))
+    return TermIndex(" ".join(token.written for token in read(question, lexicon)) if lexicon else question)
 
 
 def describe_basis(signal: Signal, judged: Sequence[Judged], computations: Sequence[Computation]) -> str:

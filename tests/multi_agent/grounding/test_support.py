@@ -307,7 +307,9 @@ def test_the_purpose_of_a_computation_counts_as_a_quote() -> None:
     computed = Computation(purpose="sum of the deliveries", sql="SELECT", columns=("n",), rows=((1130,),), evidence=())
     judged = judge("What colour?", "blue", 4)
     judged = judged._replace(statement=Statement("1,130", (), (computed,)))
-    assert signal_of([judged], "How many deliveries?", sufficient=True) is Signal.ON_QUESTION
+    for question in ("How many deliveries?", "List every item.", "Which were there?"):
+        assert signal_of([judged], question, sufficient=True) is Signal.ON_QUESTION
+    assert signal_of([judged], "Which pumps failed?", sufficient=True) is Signal.OFF_QUESTION
 
 
 @pytest.mark.parametrize("short", ["", "9,412", "blue"])
