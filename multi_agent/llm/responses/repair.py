@@ -55,8 +55,10 @@ def repair(text: str, response_model: type[BaseModel]) -> Repaired:
     """
     if _is_valid(text, response_model):
         return Repaired(text, valid=True)
-    objects = _find_objects(text)
-    fitted = [_repair_object(text, each, response_model) for each in objects]
+    try:
+        fitted = [_repair_object(text, each, response_model) for each in _find_objects(text)]
+    except RecursionError:  # a thousand lists inside each other
+        return Repaired(text)
     valid = {each.text: each for each in reversed(fitted) if each.valid}  # equal objects count as one
     if len(valid) == 1:
         return next(iter(valid.values()))

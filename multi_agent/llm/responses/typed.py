@@ -38,8 +38,8 @@ _FORMS = (
     (r"\Aanalysis(?=\w)", "assistantfinal"),  # of a server that removes the marks above
     (rf"(<\|?|\[|◁)({_NAME})(\|?>|\]|▷)", r"\1/\2\3"),
 )
-_MARKS = tuple((re.compile(f"[^{{]*?{start}", re.IGNORECASE), end) for start, end in _FORMS)
-"""The start of thinking, before any JSON object, and its end."""
+_MARKS = tuple((re.compile(start, re.IGNORECASE), end) for start, end in _FORMS)
+"""The start of thinking and its end."""
 _END = re.compile(rf"(?:<\|?|\[|◁)/{_NAME}(?:\|?>|\]|▷)", re.IGNORECASE)
 _ANSWER = re.compile(r"\A(?:<\|\w+\|>(?:assistant|final)?\s*)*")
 
@@ -50,7 +50,7 @@ def split_thinking(text: str) -> tuple[str, str, bool]:
     Some chat templates remove the mark of the start.
     """
     thoughts, has_end = [], True
-    while found := next(((start, end) for mark, end in _MARKS if (start := mark.match(text))), None):
+    while found := _start_of_thinking(text):
         start, end = found
         rest = text[start.end() :]
         last = re.search(re.escape(start.expand(end)), rest, re.IGNORECASE)
@@ -61,6 +61,12 @@ def split_thinking(text: str) -> tuple[str, str, bool]:
         thoughts, text = [*thoughts, text[: last.start()].strip()], text[last.end() :]
     text = text.strip()
     return _ANSWER.sub("", text, count=1), "\n".join(thoughts), has_end
+
+
+def _start_of_thinking(text: str) -> tuple[re.Match[str], str] | None:
+    """Return where thinking starts, before any JSON object, with the mark of its end."""
+    before = text.find("{") if "{" in text else len(text)
+    return next(((start, end) for mark, end in _MARKS if (start := mark.search(text, 0, before))), None)
 
 
 _EXCERPT = 200

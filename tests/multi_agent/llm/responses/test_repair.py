@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, Literal
 
 import pytest
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.llm.models import build_llm
 from multi_agent.llm.responses.repair import repair
+from multi_agent.llm.responses.typed import partial_answer
 from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.model import Completion, Message
 from multi_agent.values.events import ResponseRepaired
@@ -281,3 +283,14 @@ async def test_thinking_that_never_ends_is_no_response(protocol: Protocol) -> No
         completion = await ask(endpoint, protocol)
     assert completion.usage.model_calls == 2
     assert completion.exchanges[0].response == ""
+
+
+def test_deeply_nested_json_is_not_repaired() -> None:
+    assert not repair('{"kind": ' + "[" * 5_000 + "]" * 5_000 + "}", Pump).valid
+
+
+def test_text_that_is_still_being_written_is_read_in_linear_time() -> None:
+    started = time.process_time()
+    for text in ("<think>" + "Is it a pump? " * 50_000, "Is it a pump? " * 50_000):
+        partial_answer(text)
+    assert time.process_time() - started < 0.04, "before, 0.13 s for each part of a stream"
