@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -229,13 +230,15 @@ class RunLLM(LLMWrapper):
     async def _recorded_or_sent(self, request: LLMRequest[ResponseT], key: str) -> Completion[ResponseT]:
         occurrence = self._calls.occurrences.claim(key)
         self._claimed.add((key, occurrence))
-        if recorded := self._calls.journal.find(key, occurrence):
-            return completion_of(recorded, request.response_model)
-        if request.reuse and (earlier := await asyncio.to_thread(self._calls.journal.earlier, key)):
-            entry = earlier.model_copy(update={"occurrence": occurrence, "usage": Usage()})
-            self._calls.journal.record(entry)
-            return completion_of(entry, request.response_model)
         try:
+            if recorded := self._calls.journal.find(key, occurrence):
+                return completion_of(recorded, request.response_model)
+            if request.reuse and (earlier := await asyncio.to_thread(self._calls.journal.earlier, key)):
+                entry = earlier.model_copy(update={"occurrence": occurrence, "usage": Usage()})
+                with suppress(RecordingMissing):  # the type has changed since
+                    completion = completion_of(entry, request.response_model)
+                    self._calls.journal.record(entry)
+                    return completion
             completion = await self._send(request, key)
         except BaseException:  # a cancelled request is unanswered, too
             self._free(key, occurrence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ from pydantic import BaseModel, Field
 
 from multi_agent.errors import InvalidResponse
 from multi_agent.llm.models import build_llm
-from multi_agent.llm.wrappers.journal import Occurrences, RecordedJournal, RunCalls, RunLLM, request_key
+from multi_agent.llm.wrappers.journal import JournalEntry, Occurrences, RecordedJournal, RunCalls, RunLLM, request_key
 from multi_agent.llm.wrappers.usage import Meter
-from multi_agent.model import Message
+from multi_agent.model import LLMRequest, Message
 from multi_agent.values.bus import ALL, MessageBus
 from support import replies
 from support.replies import always, in_turn
@@ -168,3 +169,27 @@ async def test_a_journal_can_be_saved_and_loaded(tmp_path: Path) -> None:
             await llm.complete(QUESTION, City)
     journal.dump(tmp_path / "recording.jsonl")
     assert RecordedJournal.load(tmp_path / "recording.jsonl").entries == journal.entries
+
+
+class _EarlierRun(RecordedJournal):
+    """Has an earlier response that is no longer valid, after a while."""
+
+    def earlier(self, key: str) -> JournalEntry | None:
+        time.sleep(0.2)
+        return self._earlier.model_copy(update={"key": key, "value": {"town": "Graz"}})
+
+    def __init__(self, entry: JournalEntry) -> None:
+        super().__init__()
+        self._earlier = entry
+
+
+async def test_an_earlier_response_that_is_no_longer_valid_is_not_reused() -> None:
+    journal = RecordedJournal()
+    with ScriptedEndpoint(in_turn(GRAZ, LINZ)) as endpoint:
+        llm = build_llm(endpoint.settings("ollama"))
+        await RunLLM(llm, RunCalls(journal)).complete(QUESTION, City)
+        run = RunLLM(llm, RunCalls(_EarlierRun(journal.entries[0])))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(run.answer(LLMRequest(tuple(QUESTION), City, reuse=True)), 0.05)
+        completion = await run.answer(LLMRequest(tuple(QUESTION), City, reuse=True))
+    assert (completion.value.name, completion.occurrence) == ("Linz", 0)
