@@ -103,6 +103,12 @@ class EndpointSettings(SettingsGroup):
     completion_price: float = Field(default=0.0, ge=0, description="price per million completion tokens")
     _table: str = PrivateAttr(default="llm")
 
+    @field_validator("api_key")
+    @classmethod
+    def _without_line_break(cls, value: SecretStr | None) -> SecretStr | None:
+        """Remove the white space around a key, such as the line break of a file."""
+        return value and SecretStr(value.get_secret_value().strip())
+
     @field_validator("base_url")
     @classmethod
     def _is_http(cls, value: str) -> str:

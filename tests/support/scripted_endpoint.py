@@ -52,6 +52,7 @@ class ScriptedEndpoint:
         context_length: int = 32_768,
         api_key: str | None = None,
         listing_hangs: bool = False,
+        listing: str = "",
         accepts: ResponseForm | None = None,
         sees: bool = False,
         refusal: int = 400,
@@ -61,7 +62,8 @@ class ScriptedEndpoint:
 
         With ``sees``, it accepts images; otherwise it rejects them with the status ``refusal``. With ``accepts``, it
         behaves like vLLM: it supports only this form of a schema, rejects others with 400, and lists the context length
-        of its models as vLLM does. Otherwise it lists the context length as llama.cpp does.
+        of its models as vLLM does. Otherwise it lists the context length as llama.cpp does. ``listing`` replaces the
+        JSON of the list of models.
         """
         self.requests: list[Request] = []
         self.connections: set[tuple[str, int]] = set()
@@ -70,7 +72,7 @@ class ScriptedEndpoint:
         self._models = models
         self._context_length = context_length
         self._api_key = api_key
-        self._listing_hangs = listing_hangs
+        self._listing_hangs, self._listing = listing_hangs, listing
         self._accepts = accepts
         self._sees, self._refusal = sees, refusal
         self._active = 0
@@ -209,10 +211,10 @@ class ScriptedEndpoint:
                 raise
         if reply.drop and http.transport:
             http.transport.abort()
-        if reply.status != 200:
+        if reply.status != 200 and reply.raw is None:
             return _error(request.protocol, reply)
         text, content_type = form(request, reply) if reply.raw is None else (reply.raw, reply.kind)
-        return web.Response(text=text, content_type=content_type)
+        return web.Response(text=text, content_type=content_type, status=reply.status, headers=reply.headers)
 
     @contextmanager
     def _count_active(self) -> Iterator[None]:
@@ -228,12 +230,13 @@ class ScriptedEndpoint:
         length = self._context_length
         limits = {"max_model_len": length} if self._accepts else {"meta": {"n_ctx": length}}
         models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests", **limits} for name in self._models]
-        return web.json_response({"object": "list", "data": models})
+        return web.Response(text=self._listing or json.dumps({"data": models}), content_type="application/json")
 
     async def _list_ollama(self, _: web.Request) -> web.StreamResponse:
         await self._maybe_hang()
         tagged = [name if ":" in name else f"{name}:latest" for name in self._models]
-        return web.json_response({"models": [{"name": name, "model": name, "size": 1} for name in tagged]})
+        models = [{"name": name, "model": name, "size": 1} for name in tagged]
+        return web.Response(text=self._listing or json.dumps({"models": models}), content_type="application/json")
 
     async def _maybe_hang(self) -> None:
         if self._listing_hangs:

@@ -37,10 +37,12 @@ class EndpointMemory:
             temporary.replace(self._file)
 
     def _read(self) -> dict[str, Finding]:
-        if self._file is None or not self._file.exists():
+        """Return the findings in the file. A damaged file has none."""
+        try:
+            entries = json.loads(self._file.read_bytes()) if self._file else {}
+        except (FileNotFoundError, ValueError):
             return {}
-        entries: dict[str, Finding] = json.loads(self._file.read_text(encoding="utf-8"))
-        return entries
+        return entries if isinstance(entries, dict) else {}
 
 
 FORMS: tuple[ResponseForm, ...] = get_args(ResponseForm)

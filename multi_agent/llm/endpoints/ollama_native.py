@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from ollama import ChatResponse
 
 
+_NOT_OLLAMA = (ValueError, TypeError, AttributeError)
+"""What the client raises for a body that is not JSON, or has not the fields of the protocol."""
+
+
 class OllamaNative:
     """One model of an Ollama server. Belongs to the event loop that first uses it."""
 
@@ -39,7 +43,9 @@ class OllamaNative:
         self._settings = settings
         self._client = ollama.AsyncClient(
             host=settings.base_url,
-            headers={"Authorization": f"Bearer {settings.api_key.get_secret_value()}"} if settings.api_key else None,
+            headers={"Authorization": f"Bearer {settings.api_key.get_secret_value()}".encode()}
+            if settings.api_key
+            else None,
             event_hooks={"response": [self._check_status]},  # the error of the client has no headers
             **client_options(settings),
         )
@@ -89,7 +95,7 @@ class OllamaNative:
                     yield part
         except ollama.ResponseError as error:
             raise stream_interrupted(self._settings, error.error) from error
-        except ValueError as error:
+        except _NOT_OLLAMA as error:
             raise wrong_protocol(self._settings, str(error)) from error
 
     async def models(self) -> dict[str, int | None]:
@@ -136,7 +142,7 @@ class OllamaNative:
                 return await request
             except ConnectionError as error:
                 raise endpoint_unreachable(self._settings) from error
-            except ValueError as error:  # not JSON, or not the fields of the protocol
+            except _NOT_OLLAMA as error:
                 raise wrong_protocol(self._settings, str(error)) from error
 
     async def _check_status(self, response: httpx.Response) -> None:

@@ -141,7 +141,27 @@ class _Chunk(_Response):
         return [] if value is None else value
 
 
-AnyResponse = TypeVar("AnyResponse", bound=_Response)
+class _Meta(BaseModel):
+    n_ctx: int | None = None
+
+
+class _Model(BaseModel):
+    """A model of the list. vLLM and llama.cpp report its context length."""
+
+    id: str
+    max_model_len: int | None = None
+    meta: _Meta | None = None
+
+    @property
+    def context_length(self) -> int | None:
+        return self.max_model_len or (self.meta.n_ctx if self.meta else None)
+
+
+class _Listing(BaseModel):
+    data: list[_Model]
+
+
+AnyResponse = TypeVar("AnyResponse", bound=BaseModel)
 
 
 class OpenAICompatible:
@@ -198,8 +218,8 @@ class OpenAICompatible:
 
     async def models(self) -> dict[str, int | None]:
         """Return the context length by model name, None where the server does not report it (vLLM and llama.cpp do)."""
-        page = await self._call(self._client.models.list())
-        return {model.id: _context_length(model) for model in page.data}
+        listed = self._parse(_Listing, await self._call(self._client.get("/models", cast_to=object)))
+        return {model.id: model.context_length for model in listed.data}
 
     def _body(self, request: EndpointRequest, form: ResponseForm) -> dict[str, Any]:
         settings = self._settings
@@ -316,11 +336,6 @@ def _message(message: Message) -> dict[str, Any]:
     images = (base64.b64encode(picture.png).decode() for picture in message.pictures)
     parts = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}} for image in images]
     return {"role": message.role, "content": [{"type": "text", "text": message.content}, *parts]}
-
-
-def _context_length(model: Any) -> int | None:
-    length = getattr(model, "max_model_len", None) or (getattr(model, "meta", None) or {}).get("n_ctx")
-    return int(length) if length else None
 
 
 def _reply(completion: _Completion, seconds: float) -> Reply:

@@ -44,6 +44,12 @@ async def transport_errors(settings: EndpointSettings) -> AsyncIterator[Callable
     """
     import httpx
 
+    key = settings.api_key.get_secret_value() if settings.api_key else ""
+    if not (key.isascii() and key.isprintable()):
+        raise LLMRefused(
+            f"The key in {settings.setting('api_key')} has a line break or a character outside ASCII, which no request "
+            "can send. Copy the key again."
+        )
     now = asyncio.get_running_loop().time
     total = asyncio.timeout(settings.total_timeout_s)
     try:
@@ -58,6 +64,8 @@ async def transport_errors(settings: EndpointSettings) -> AsyncIterator[Callable
             f"The connection to the {settings.name} broke before the response was complete ({type(error).__name__}: "
             f"{error}). Check the log of the endpoint. It may have run out of memory."
         ) from error
+    except httpx.RequestError as error:  # endless redirects, or a body in another encoding than it says
+        raise wrong_protocol(settings, str(error)) from error
 
 
 def timed_out(settings: EndpointSettings, limit: Literal["timeout_s", "total_timeout_s"]) -> LLMTimeout:

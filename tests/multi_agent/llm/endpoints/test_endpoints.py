@@ -6,6 +6,7 @@ import asyncio
 import socket
 import time
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -22,6 +23,7 @@ from multi_agent.errors import (
     PromptTooLong,
 )
 from multi_agent.llm.endpoint import EndpointRequest
+from multi_agent.llm.endpoints.memory import EndpointMemory
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.models import build_client, build_llm
 from multi_agent.llm.settings import EndpointSettings
@@ -366,6 +368,33 @@ async def test_a_response_with_wrong_types_is_an_error(body: str) -> None:
     assert len(endpoint.requests) == 1
 
 
+@pytest.mark.parametrize("body", ["null", "[]", '{"error": {"code": 3}}', '{"data": null, "models": null}', '"up"'])
+async def test_other_json_is_no_response_and_no_list_of_models(protocol: Protocol, body: str) -> None:
+    with ScriptedEndpoint(always(replies.raw(body, "application/json")), listing=body) as endpoint:
+        errors = [await fault(endpoint, protocol, stream=stream) for stream in (False, True)]
+        with pytest.raises(LLMRefused, match="does not use the protocol"):
+            await build_client(endpoint.settings(protocol)).models()
+    assert {type(error) for error in errors} <= {LLMRefused, LLMUnavailable}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(raw="", kind="text/html", status=307, headers={"Location": "?again"}),
+        Reply(raw="plain", kind="application/json", headers={"Content-Encoding": "gzip"}),
+    ],
+    ids=["redirects", "gzip"],
+)
+async def test_endless_redirects_and_a_damaged_body_name_the_address(
+    protocol: Protocol, reply: Reply, stream: bool
+) -> None:
+    with ScriptedEndpoint(always(reply)) as endpoint:
+        error = await fault(endpoint, protocol, stream=stream)
+    assert isinstance(error, LLMRefused)
+    assert "CANDOR_LLM__BASE_URL" in str(error)
+
+
 class TestRejection:
     async def test_of_the_key_names_its_setting(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP), api_key="right") as endpoint:
@@ -374,6 +403,15 @@ class TestRejection:
         assert "invalid api key" in str(error)
         assert "CANDOR_LLM__API_KEY" in str(error)
         assert "wrong" not in str(error)
+
+    async def test_of_a_key_with_other_characters_names_its_setting(self, protocol: Protocol) -> None:
+        with ScriptedEndpoint(always(PUMP), api_key="open sesame") as endpoint:
+            await ask(endpoint, protocol, api_key=" open sesame\n")
+            errors = [
+                await fault(endpoint, protocol, api_key=key) for key in ("ses\u200bame", "sésame", "open\nsesame")
+            ]
+        assert {type(error) for error in errors} == {LLMRefused}
+        assert all("CANDOR_LLM__API_KEY" in str(error) and "same" not in str(error) for error in errors)
 
     async def test_of_the_model_says_how_to_pull_it(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(replies.model_missing())) as endpoint:
@@ -393,6 +431,15 @@ class TestRejection:
 def test_the_llm_has_the_name_of_its_model() -> None:
     llm: LLM = build_llm(EndpointSettings(model="qwen3:4b"))
     assert llm.model == "qwen3:4b"
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"http', "null"])
+def test_a_damaged_file_of_findings_is_replaced(tmp_path: Path, content: str) -> None:
+    (tmp_path / "findings.json").write_text(content)
+    memory = EndpointMemory(EndpointSettings(), tmp_path, "findings.json")
+    assert memory.recall() is None
+    memory.keep(True)
+    assert memory.recall() is True
 
 
 async def test_ollama_lists_its_models_with_and_without_the_tag_latest() -> None:
