@@ -59,7 +59,7 @@ def check(
         )
         names = Matcher(lexicon, [token for token in said if token.is_name])
         marks = {token.marker for token in stated if names.in_context(token)} & lexicon.strong - lexicon.agents
-        other = marks.difference(plain_words(f"{question} {claim}"))  # "bought it from Bob" for "who bought"
+        other = sorted(marks.difference(plain_words(f"{question} {claim}")))  # "bought it from Bob" for "who bought"
         doubts = (*found.conflicts, *found.doubts, *alone.doubts, *(f"it stands after “{each}”" for each in other))
         found = found._replace(conflicts=(), doubts=doubts)
     beyond = [token for token in said if not in_question.in_context(token) and token not in found.missing]

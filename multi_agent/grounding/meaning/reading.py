@@ -381,9 +381,10 @@ def _date_parts(raw: list[str], words: list[str]) -> Iterator[tuple[str, int, in
     at = 0
     while at < min(len(words), 7):
         word = words[at]
-        if word.isdigit() and len(word) == 4 and int(word) in _YEARS and words[at + 1 : at + 2] != ["%"]:
+        is_number = word.isdecimal() and len(word) <= 4  # "❶" is a digit, but no decimal one
+        if is_number and len(word) == 4 and int(word) in _YEARS and words[at + 1 : at + 2] != ["%"]:
             yield "y", int(word), at + 1
-        elif word.isdigit() and 1 <= int(word) <= 31:
+        elif is_number and 1 <= int(word) <= 31:
             at += words[at + 1 : at + 2] != [] and words[at + 1] in (*_ORDINAL, ".")
             yield "d", int(word), at + 1
         elif word in _months() and raw[at][:1].isupper() | (word != "may" and len(word) > 3):

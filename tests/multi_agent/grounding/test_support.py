@@ -292,6 +292,20 @@ def test_scripts_without_spaces_are_compared_by_characters() -> None:
     assert rules.judge(Statement("大阪", cite([1], units).evidence)).supported is None
 
 
+@pytest.mark.parametrize("number", ["❶", "➀ May", "፩", "9" * 5_000], ids=["black", "white", "Ethiopic", "long"])
+def test_digits_that_are_no_number_are_words(number: str) -> None:
+    chunk = make_chunk(f"{number} Open the valve.")
+    evidence = cite([1], number_units([chunk])).evidence
+    assert SupportRules("What comes first?", [], [chunk]).judge(Statement("Open the valve.", evidence)).supported
+
+
+def test_a_reason_does_not_depend_on_the_order_of_a_set() -> None:
+    chunk = make_chunk("The offsite moves from Thursday 15 May to Thursday 22 May.")
+    evidence = cite([1], number_units([chunk])).evidence
+    judged = SupportRules("When is the offsite?", [], [chunk]).judge(Statement("Thursday, 22 May", evidence))
+    assert (judged.supported, judged.reason) == (None, "it stands after “from”.")
+
+
 def test_the_signal_is_the_weakest_check() -> None:
     judged = judge("What colour?", "blue", 4)
     rejected = judged._replace(supported=False)
