@@ -32,11 +32,13 @@ _UNSPACED = re.compile(
 ANALYSIS = "words-v7"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
-_COMPATIBLE = re.compile("[\u2103\u2109\u3200-\u33ff\uff65-\uff9f]+|(?![0-9])\\d")
-"""Characters that stand for several (℃, ㎡, ㈱), half-width katakana, and digits of other scripts."""
-_NARROW = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
-"""Letters, digits and signs as wide as a Chinese character, with the plain ones."""
-_NOTE_MARK = re.compile(r"(?<=\w)\[\d{1,3}\]")
+_COMPATIBLE = re.compile(
+    "[\u0660-\U0010ffff](?:(?<=\\d)|"
+    "(?<=[\u2103\u2109\u3200-\u33ff\uff01-\uff5e\uff65-\uff9f])[\u2103\u2109\u3200-\u33ff\uff01-\uff5e\uff65-\uff9f]*)"
+)
+"""Digits of other scripts, characters that stand for several (℃, ㎡, ㈱), half-width katakana, and letters, digits and
+signs as wide as a Chinese character."""
+_NOTE_MARK = re.compile(r"\[(?<=\w.)\d{1,3}\]")
 
 # The average number of terms of a chunk, for BM25's length normalization: 61 to 86 in the English sets of
 # benchmarks/README.md, and about twice as many with stop words or character bigrams. With Qdrant's default of 256,
@@ -196,7 +198,7 @@ def _prepared(text: str) -> str:
     """Return the text with composed and narrow characters, and with the marks of notes apart: ``500 [1]``."""
     if not text.isascii():
         text = _COMPATIBLE.sub(_plain_form, text)
-        text = unicodedata.normalize("NFC", text).translate(_NARROW)
+        text = unicodedata.normalize("NFC", text)
     return _NOTE_MARK.sub(r" \g<0>", text)
 
 

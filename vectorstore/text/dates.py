@@ -28,10 +28,11 @@ _PIVOT = 50
 _SEPARATED = re.compile(r"\d[-/.年]\s?\d?\d[-/.月]\s?\d")
 """A part of every date in digits. Without a match, the patterns above need not be tried."""
 _SLASHED = _NUMERIC[-2:]
-_NAMED_YEAR = re.compile(r"[^\W\d]\.?,?\s(?:[0-3]?\d(?:st|nd|rd|th)?,?\s|de\s)?(?:1[5-9]|20|21)\d\d(?!\d)")
-"""The end of a date with the name of a month: a letter near a year. Only then the names are loaded."""
-_BEFORE_YEAR = 40
-"""The most characters between the start of a date and such a match. The longest name of a month in CLDR has 30."""
+_YEARS = re.compile(r"(?:1[5-9]|20|21)(?<=\s..)\d\d(?!\d)")
+_NAMED = re.compile(r"[^\W\d]\.?,?\s(?:[0-3]?\d(?:st|nd|rd|th)?,?\s|de\s)?\Z")
+"""A letter near the year behind it: the year of a date with the name of a month. Only then the names are loaded."""
+_BEFORE_YEAR = 50
+"""The most characters between the start of a date and its year. The longest name of a month in CLDR has 30."""
 
 
 def dates(text: str, language: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
@@ -44,11 +45,12 @@ def dates(text: str, language: str) -> Iterator[tuple[int, int, tuple[str, ...]]
             day, month = int(found["day"]), int(found["month"])
             if pattern not in _SLASHED or day > 12 or day == month:
                 yield from _dated(found, month)
-    for end in _NAMED_YEAR.finditer(text):
-        patterns, months = _named(language)
+    for year in _YEARS.finditer(text):
+        start = max(0, year.start() - _BEFORE_YEAR)
+        patterns, months = _named(language) if _NAMED.search(text, start, year.start()) else ((), {})
         for pattern in patterns:
-            for found in pattern.finditer(text, max(0, end.start() - _BEFORE_YEAR), end.end()):
-                if found.end() == end.end():
+            for found in pattern.finditer(text, start, year.end()):
+                if found.end() == year.end():
                     yield from _dated(found, months[found["name"].casefold()])
 
 
