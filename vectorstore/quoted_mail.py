@@ -27,7 +27,9 @@ WordsIn = Callable[[str], Collection[str]]
 
 def quotes(text: str) -> bool:
     """Return whether the text quotes a mail."""
-    return bool(_QUOTED.search(text) or _ORIGINAL.search(text))
+    has_marks = ">" in text or "|" in text
+    has_headers = ":" in text or "：" in text or "---" in text
+    return bool((has_marks and _QUOTED.search(text)) or (has_headers and _ORIGINAL.search(text)))
 
 
 def writers_first(hits: Sequence[Hit], words_in: WordsIn) -> list[Hit]:
