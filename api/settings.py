@@ -28,7 +28,7 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as SourceError
 
 from api.errors import SettingsError, fault_list
@@ -394,7 +394,7 @@ class Settings(BaseSettings):
         given = init_settings()
         files = [given["config"]] if given.get("config") else []
         files.append(given["home"] / FILE)
-        return (init_settings, env_settings, *(TomlConfigSettingsSource(settings_cls, file) for file in files))
+        return (init_settings, env_settings, *(InitSettingsSource(settings_cls, _read_file(file)) for file in files))
 
 
 def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
@@ -416,8 +416,8 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
         own = [each for each in error.errors() if each["type"] != "default_factory_not_called"]
         faults = "; ".join(f"{_setting_name(each['loc'])}: {_explain(each)}" for each in own)
         raise SettingsError(f"{faults}. Settings come from {FILE} and {PREFIX}… variables.") from error
-    except (SourceError, ValueError) as error:  # invalid TOML in a file, or invalid JSON in a variable
-        raise SettingsError(f"Cannot read the settings in {FILE} or a {PREFIX}… variable: {error}.") from error
+    except SourceError as error:  # invalid JSON in a variable
+        raise SettingsError(f"Cannot read the settings in a {PREFIX}… variable: {error}.") from error
 
 
 def find_home(home: Path | None = None) -> Path:
@@ -456,12 +456,26 @@ def find_source(settings: Settings, *path: str) -> str:
     if found := next((name for name in names if name in variables), ""):
         return found
     for file in filter(None, (settings.config, settings.home / FILE)):
-        value: Any = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        value: Any = _read_file(file)
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
         if value is not None:
             return str(file)
     return ""
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    """Return the values of a settings file, or none if it does not exist."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))  # Windows programs write a byte order mark
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file} is not in UTF-8. Save it in this encoding.") from None
+    except OSError as error:
+        raise SettingsError(f"Cannot read {file}: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{file} is not valid TOML: {error}.") from None
 
 
 def _choose(own: _Table, chosen: ModelChoice) -> _Table:

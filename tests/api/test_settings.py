@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,28 @@ def test_a_key_is_not_sent_to_an_address_of_another_source(
     monkeypatch.delenv(f"{variable}BASE_URL")
     config.write_text(config.read_text() + 'api_key = "sesame"\n')
     assert load_settings(tmp_path / "home").config == config
+
+
+def test_a_settings_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "candor.toml").write_bytes(b'\xef\xbb\xbf[llm]\nmodel = "from home"\n')
+    assert load_settings(tmp_path).llm.model == "from home"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("[llm]\n".encode("utf-16"), "candor.toml is not in UTF-8. Save it in this encoding."),
+        (b"a = " + b"[" * 3000, "candor.toml is not valid TOML: "),
+        (None, "candor.toml: Is a directory."),
+    ],
+)
+def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes | None, expected: str) -> None:
+    if content is None:
+        (tmp_path / "candor.toml").mkdir()
+    else:
+        (tmp_path / "candor.toml").write_bytes(content)
+    with pytest.raises(SettingsError, match=re.escape(f"{tmp_path}/{expected}")):
+        load_settings(tmp_path)
 
 
 @pytest.mark.parametrize(
