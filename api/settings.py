@@ -517,7 +517,7 @@ def _config_file(home: Path) -> Path | None:
 
 def _reject_paired_key(settings: Settings, config: Path) -> None:
     """Raise SettingsError if a key from another source would be sent to an address from the file."""
-    written = tomllib.loads(config.read_text(encoding="utf-8"))
+    written = _read_file(config)
     tables: list[tuple[str, dict[str, Any], EndpointSettings | ModelSettings]]
     tables = [("llm", written.get("llm", {}), settings.llm)]
     tables += [(f"llms.{name}", table, settings.llms[name]) for name, table in written.get("llms", {}).items()]

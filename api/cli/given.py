@@ -73,7 +73,7 @@ def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
 def read_text(file: Path) -> str:
     """Return the text of a file. Raises UsageError."""
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")  # without the byte order mark of Windows programs
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"Cannot read {str(file)!r}: {error}.") from error
 

@@ -115,7 +115,7 @@ class CatalogStore(SqlStore):
 def read_file(path: Path, kind: type[EntryT]) -> EntryT:
     """Parse a TOML file. Raises AgentError with the path and all faults."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise AgentError(f"{path} cannot be read: {error}.") from error
     return read_toml(text, kind, str(path))

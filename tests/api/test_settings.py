@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from api.cli.given import read_data
 from api.errors import SettingsError
 from api.settings import load_settings
+from multi_agent.catalog.entries import CustomAgent
+from multi_agent.catalog.store import read_file
+from multi_agent.errors import AgentError
 from vectorstore.settings import SettingsGroup
 
 
@@ -58,9 +62,15 @@ def test_a_key_is_not_sent_to_an_address_of_another_source(
     assert load_settings(tmp_path / "home").config == config
 
 
-def test_a_settings_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+def test_files_may_begin_with_a_byte_order_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "candor.toml").write_bytes(b'\xef\xbb\xbf[llm]\nmodel = "from home"\n')
     assert load_settings(tmp_path).llm.model == "from home"
+    monkeypatch.setenv("CANDOR_CONFIG", str(tmp_path / "candor.toml"))
+    assert load_settings(tmp_path / "home").llm.model == "from home"
+    assert read_data(tmp_path / "candor.toml") == {"llm": {"model": "from home"}}
+    (tmp_path / "critic.toml").write_bytes(b'\xef\xbb\xbfname = "Critic"\n')
+    with pytest.raises(AgentError, match="is not a valid agent"):
+        read_file(tmp_path / "critic.toml", CustomAgent)
 
 
 @pytest.mark.parametrize(

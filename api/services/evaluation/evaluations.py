@@ -139,7 +139,7 @@ class Evaluations:
         Its keys are `mode`, `agent`, `endpoint`, `samples`, `run_budget` and the tree `settings`. Raises UsageError.
         """
         try:
-            given = tomllib.loads(path.read_text(encoding="utf-8"))
+            given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"Cannot read the configuration {str(path)!r}: {error}.") from error
         return self.make_configuration({"label": path.stem, **given}, str(path))
