@@ -102,11 +102,19 @@ def _address_of(url: str) -> Address | None:
     """Return the normalized parts of ``url`` that a request sends, or None if it is not a web URL."""
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, UnicodeError):  # UnicodeError: half of a surrogate pair
         return None
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not parsed.raw_host:
         return None
-    return parsed.scheme, parsed.userinfo, parsed.host.lower(), parsed.port, parsed.raw_path
+    return parsed.scheme, parsed.userinfo, _host_of(parsed), parsed.port, parsed.raw_path
+
+
+def _host_of(url: httpx.URL) -> str:
+    """Return the host in letters; as sent, if it is no valid international name, because servers answer it, too."""
+    try:
+        return url.host.lower()
+    except UnicodeError:
+        return url.raw_host.decode("ascii").lower()
 
 
 def _urls_in(text: str) -> Iterator[str]:

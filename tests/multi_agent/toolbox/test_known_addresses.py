@@ -162,6 +162,8 @@ async def test_a_download_needs_approval_even_from_an_allowed_site(do: Do, make_
         ("Read the page about pumps.", "https://pumps/", False),
         ("", "nonsense", True),
         ("", "file:///etc/passwd", True),
+        ("Read https://xn--a/b", "https://xn--a/b", True),
+        ("Is http://xn-- \ud800.org a host?", "https://xn--a.example.org/secret", False),
     ],
 )
 def test_only_the_very_address_that_the_person_wrote_is_known(said: str, url: str, covered: bool) -> None:
