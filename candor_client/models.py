@@ -57,6 +57,7 @@ class Budget(BaseModel):
     """The limits of a run. None means unlimited. Checked before each model call."""
 
     model_calls: int | None = None
+    """maximum requests to models, including retries"""
     tokens: int | None = None
     """maximum tokens of prompts and responses together"""
     seconds: float | None = None
@@ -338,12 +339,12 @@ class Problem(BaseModel):
 
 
 class PromptShortened(BaseModel):
-    """A prompt did not fit into the context window of the model, so it shows less."""
+    """A prompt was shortened because it did not fit into the context window of the model."""
 
     type: Literal["prompt_shortened"] = "prompt_shortened"
     caller: str
     left_out: list[str]
-    """what the prompt does not show"""
+    """what was left out of the prompt"""
 
 
 class QueryRan(BaseModel):

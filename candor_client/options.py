@@ -10,6 +10,7 @@ class Budget(TypedDict):
     """The limits of a run. None means unlimited. Checked before each model call."""
 
     model_calls: NotRequired[int | None]
+    """maximum requests to models, including retries"""
     tokens: NotRequired[int | None]
     """maximum tokens of prompts and responses together"""
     seconds: NotRequired[float | None]

@@ -23,7 +23,7 @@ _TOKENS_PER_FOUND_PASSAGE = 270  # approximate size of a passage of English pros
 class Budget(SettingsGroup):
     """The limits of a run. None means unlimited. Checked before each model call."""
 
-    model_calls: int | None = Field(default=None, ge=1)
+    model_calls: int | None = Field(default=None, ge=1, description="maximum requests to models, including retries")
     tokens: int | None = Field(default=None, ge=1, description="maximum tokens of prompts and responses together")
     seconds: float | None = Field(default=None, gt=0, description="maximum seconds since the start of the run")
     cost: float | None = Field(default=None, gt=0, description="maximum cost, by the prices in the endpoint's settings")

@@ -92,7 +92,9 @@ class ToolSettings(SettingsGroup):
     fonts: dict[str, Path] = Field(
         default_factory=dict, description="TrueType files for PDFs, by name; the first one is the default"
     )
-    mcp_servers: tuple[McpServer, ...] = ()
+    mcp_servers: tuple[McpServer, ...] = Field(
+        default=(), description="MCP servers whose tools agents can be granted: `name`, and `command` or `url`"
+    )
 
     @model_validator(mode="after")
     def _search_is_complete(self) -> ToolSettings:

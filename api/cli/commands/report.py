@@ -59,7 +59,7 @@ def report(
     """Research a question in sections and write a report, with evidence.
 
     Each section is a run of its own. The limits are those of the whole report. --resume reuses the sections that were
-    researched. Exit code 1 if the report failed or was cancelled.
+    researched. Exit code 1 if the report failed, 130 if it was cancelled.
 
     Examples: candor report "How do the pumps compare?" -c papers --outline-only; candor report "How do the pumps
     compare?" -c papers --section "Cold" --section "Noise=Which pump is the quietest?" --out pumps.docx

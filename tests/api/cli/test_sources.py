@@ -106,6 +106,11 @@ def test_a_source_that_fails_keeps_its_documents_and_says_why(run: Callable, web
     assert (result.code, "404" in result.err) == (1, True)
     [listed] = run("sources", "--json").json
     assert (listed["state"], "404" in listed["error"], len(documents(run))) == ("failed", True, 2)
+    [failed] = run("sources", "sync", "-c", "papers", "--json").json
+    assert (failed["source"], "404" in failed["error"]["message"]) == ("handbook", True)
+    asked = len(web.asked)
+    assert run("sources", "sync", "handbook", "none", "-c", "papers").code == 2
+    assert len(web.asked) == asked, "a wrong name is refused before anything is read"
 
 
 def test_a_file_system_is_followed_and_rules_apply(run: Callable, tmp_path: Path) -> None:

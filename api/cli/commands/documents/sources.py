@@ -1,7 +1,7 @@
 """``candor sources``: sites, repositories, mail, remote folders and services whose documents a collection has."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from api.cli.common import (
 )
 from api.cli.given import read_data
 from base.counts import count
+
+if TYPE_CHECKING:
+    from ingest.pipeline.tally import IngestReport
 
 app = command_group("sources", "Read sites, repositories, mail, remote folders and services into collections.")
 
@@ -110,20 +113,24 @@ def sync(
     from ingest.errors import SourceFailed
     from ingest.pipeline.plan import IngestRequest
 
-    candor, reports, code = cli.make_candor(), [], 0
-    for name in names or [each.name for each in candor.sources.table.list(collection)]:
+    candor, code = cli.make_candor(), 0
+    reports: list[IngestReport | dict[str, Any]] = []
+    known = [candor.sources.find(collection, name) for name in names or ()] or candor.sources.table.list(collection)
+    for name in (each.name for each in known):
         try:
             request = IngestRequest(collection=collection, source=name)
-            reports.append(run_request(candor, request, progress=not cli.as_json, details=details))
-            code = max(code, exit_code(reports[-1]))
-            if reports[-1].cancelled:
+            report = run_request(candor, request, progress=not cli.as_json, details=details)
+            reports.append(report)
+            code = max(code, exit_code(report))
+            if report.cancelled:
                 break
         except SourceFailed as error:
+            reports.append({"source": name, "error": {"type": type(error).__name__, "message": str(error)}})
             print_message(f"candor: {error}")
             code = 1
     if cli.as_json:
         print_json(reports)
-    elif not (reports or code):
+    elif not known:
         print_message(f"Collection {collection!r} has no source. `candor sources add` adds one.")
     if code:
         raise typer.Exit(code)

@@ -194,7 +194,8 @@ def summarize(
     """Read documents in full and say what they are about, with a quote for every sentence.
 
     Reads each document in pieces, one model call each. Notes of pieces that an earlier run has read with the same model
-    cost nothing, also if that run failed or reached its limit. Exit code 1 if the run failed or was cancelled.
+    cost nothing, also if that run failed or reached its limit. Exit code 1 if the run failed, 130 if it was
+    cancelled.
 
     Examples: candor summarize manual.pdf; candor summarize -c contracts --about "What do they say about notice?"
     """
