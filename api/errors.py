@@ -70,8 +70,8 @@ class JobDamaged(JobNotFound):
         Exception.__init__(self, f"The record of job {job_id!r} is damaged. Send its request again.")
 
 
-class JobFailed(Exception):
-    """A job failed for an expected reason, which the message explains."""
+class JobFailed(Explained):
+    """A job failed for the reason in the message."""
 
 
 class JobMustWait(Exception):

@@ -13,26 +13,25 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.callers import Callers
 from api.auth.permissions import LOCAL_CALLER, Caller
-from api.errors import JobFailed, JobMustWait, JobNotFound, LimitReached, ServiceEnding, UsageError
+from api.errors import JobMustWait, JobNotFound, ServiceEnding
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobStatus
-from api.jobs.runner import Jobs, free_job_id, new_job_id
+from api.jobs.runner import Jobs, new_job_id
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import IngestService, run_ingest_job
 from api.services.evaluation.evaluations import Evaluations
 from api.services.tables.tables import FillProgress, FillRequest, Tables
 from api.storage.database import is_away
 from base.models import FrozenModel
-from ingest.errors import IngestError, IngestUnderWay, LedgerUnavailable
+from ingest.errors import IngestUnderWay, LedgerUnavailable
 from ingest.ledger.sources import SourceTable
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.tally import IngestReport, Progress
-from multi_agent.errors import AgentError
 from multi_agent.evaluation.runner import correctness
 from multi_agent.evaluation.store import Row
 from multi_agent.llm.models import Models
 from multi_agent.settings.research import Budget
 from multi_agent.tables.values import Cell, Table
-from vectorstore.errors import StoreError, StoreKeyRejected
+from vectorstore.errors import StoreKeyRejected
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +52,8 @@ class IngestJobs(JobHandler):
     async def run(self, job: ActiveJob) -> JsonValue:
         """Ingest and return the report.
 
-        Raises JobFailed, and JobMustWait while another process ingests, Postgres is away, or the store rejects the key.
+        Raises IngestError, StoreError, UsageError, and JobMustWait while another process ingests, Postgres is away, or
+        the store rejects the key.
         """
         spec, stop = IngestRequest.model_validate_json(job.spec.content), threading.Event()
 
@@ -77,18 +77,18 @@ class IngestJobs(JobHandler):
         except StoreKeyRejected as error:  # the next process that has a key goes on
             raise JobMustWait(f"{error} Start this process again.") from error
         except (LedgerUnavailable, SQLAlchemyError) as error:
-            raise self._must_wait(job.spec.id, error) from error
-        except (IngestError, StoreError, UsageError) as error:
-            raise JobFailed(str(error)) from error
+            if self._may_wait(job.spec.id, error):
+                raise JobMustWait(f"The database is away; the ingest goes on when it is back. {error}") from error
+            raise
         return report.model_dump(mode="json")
 
-    def _must_wait(self, job_id: str, error: Exception) -> Exception:
-        """Return JobMustWait while the database is away, and the error or JobFailed if that does not help."""
+    def _may_wait(self, job_id: str, error: Exception) -> bool:
+        """Return whether the database is away, and has not been for long."""
         now = time.monotonic()
         if is_away(error) and now - self._away_since.setdefault(job_id, now) < _AWAY_S:
-            return JobMustWait(f"The database is away; the ingest goes on when it is back. {error}")
+            return True
         self._away_since.pop(job_id, None)
-        return JobFailed(str(error)) if isinstance(error, LedgerUnavailable) else error
+        return False
 
 
 async def submit_ingest(
@@ -161,26 +161,23 @@ class EvaluationJobs(JobHandler):
         jobs.register(JobKind.EVALUATION, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
-        """Ask the unfinished questions. Raises JobFailed."""
+        """Ask the unfinished questions. Raises AgentError, StoreError, UsageError."""
         spec, key = EvaluationJobSpec.model_validate_json(job.spec.content), job.spec.key
-        try:
-            result = await asyncio.to_thread(self._evaluations.store.get, spec.evaluation)
-            rows = [row for row in result.rows if row.finished]
+        result = await asyncio.to_thread(self._evaluations.store.get, spec.evaluation)
+        rows = [row for row in result.rows if row.finished]
 
-            def publish(row: Row | None = None) -> None:
-                rows.extend([row] if row else [])
-                _report_rows(job, len(result.questions), rows)
+        def publish(row: Row | None = None) -> None:
+            rows.extend([row] if row else [])
+            _report_rows(job, len(result.questions), rows)
 
-            publish()
-            library = await asyncio.to_thread(self._pool.library, result.evaluation.collection)
-            # Runs side by side could each use the tokens that are left today.
-            limits = await asyncio.to_thread(lambda: self._callers.find(key).limits)
-            state = await self._evaluations.resume(
-                library, result, parallel=1 if limits.tokens_per_day else spec.parallel, budget=spec.budget,
-                publish=publish, models=self._make_models(), pausing=job.is_paused, key=key, limits=limits,
-            )  # fmt: skip
-        except (AgentError, StoreError) as error:
-            raise JobFailed(str(error)) from error
+        publish()
+        library = await asyncio.to_thread(self._pool.library, result.evaluation.collection)
+        # Runs side by side could each use the tokens that are left today.
+        limits = await asyncio.to_thread(lambda: self._callers.find(key).limits)
+        state = await self._evaluations.resume(
+            library, result, parallel=1 if limits.tokens_per_day else spec.parallel, budget=spec.budget,
+            publish=publish, models=self._make_models(), pausing=job.is_paused, key=key, limits=limits,
+        )  # fmt: skip
         return {"evaluation": spec.evaluation, "state": state.value}
 
 
@@ -207,22 +204,19 @@ class TableJobs(JobHandler):
         jobs.register(JobKind.TABLE, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
-        """Fill the open cells and return the progress at the end. Raises JobFailed."""
+        """Fill the open cells and return the progress at the end. Raises what ``Tables.fill`` raises."""
         spec = TableJobSpec.model_validate_json(job.spec.content)
 
         def report(progress: FillProgress, document: str, cells: Sequence[Cell]) -> None:
             job.progress = progress.model_dump()
 
-        try:
-            caller = await asyncio.to_thread(self._callers.find, job.spec.key)
-            table = await asyncio.to_thread(self._tables.store.get, spec.table)
-            library = await asyncio.to_thread(self._pool.library, table.collection)
-            ended = await self._tables.fill(library, table, spec, caller, on_cells=report, models=self._make_models())
-        except (AgentError, StoreError, LimitReached) as error:
-            raise JobFailed(str(error)) from error
+        caller = await asyncio.to_thread(self._callers.find, job.spec.key)
+        table = await asyncio.to_thread(self._tables.store.get, spec.table)
+        library = await asyncio.to_thread(self._pool.library, table.collection)
+        ended = await self._tables.fill(library, table, spec, caller, on_cells=report, models=self._make_models())
         return ended.model_dump()
 
 
-async def free_fill_id(jobs: Jobs, table: Table) -> str:
-    """Return an unused id for the next fill of a table. Raises UsageError while it is being filled."""
-    return await free_job_id(jobs, f"table_{table.name}_fill", "table")
+def fills(table: Table) -> str:
+    """Return the id of the first fill of a table, with which the ids of all its fills begin."""
+    return f"table_{table.name}_fill"

@@ -119,13 +119,13 @@ class JobHandler:
     async def run(self, job: ActiveJob) -> JsonValue:
         """Run or resume the job and return its result.
 
-        Raises JobFailed with a message for the user, and JobMustWait if another try may succeed. On cancellation,
-        stop at once; if ``job.is_paused()``, keep everything needed to resume.
+        Raises Explained or Refused with a message for the user, and JobMustWait if another try may succeed. On
+        cancellation, stop at once; if ``job.is_paused()``, keep everything needed to resume.
         """
         raise NotImplementedError
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
-        """Clean up after a job that was cancelled before it started, or that failed with an unexpected error.
+        """Clean up after a job that was cancelled before it started, or that failed.
 
         By default, there is nothing to do: what a handler stores is complete, and the job can go on with the rest.
         """

@@ -18,13 +18,12 @@ from sqlalchemy.exc import IntegrityError
 from api.auth.callers import Callers
 from api.auth.limits import limit_budget, require_tokens
 from api.auth.permissions import Caller
-from api.errors import JobFailed, JobNotFound, ServiceEnding
+from api.errors import JobNotFound, ServiceEnding
 from api.jobs.models import ActiveJob, JobHandler, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.services.documents.collection_pool import CollectionPool
 from api.services.research.conversation import with_conversation
 from api.services.research.research import PanelFactory
-from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.models import Models
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -33,7 +32,6 @@ from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event
 from multi_agent.values.request import Request
-from vectorstore.errors import StoreError
 
 T = TypeVar("T")
 
@@ -241,9 +239,6 @@ class Runs(JobHandler):
                     orchestrator = await asyncio.to_thread(self._orchestrator, library, spec.key)
                 await orchestrator.research(request, self.publish, run_id=run_id, pausing=job.is_paused)
                 run = await asyncio.to_thread(self._trace.run, run_id)
-        except (AgentError, StoreError) as error:  # for example: its saved plan was deleted meanwhile
-            await self.on_abort(spec, JobStatus.FAILED, str(error))
-            raise JobFailed(str(error)) from error
         except asyncio.CancelledError:
             if not job.is_paused():
                 await self.on_abort(spec, JobStatus.CANCELLED, "The run was cancelled.")

@@ -16,17 +16,27 @@ from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from functools import partial
 from itertools import count
-from typing import NoReturn
 
 from pydantic import JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.permissions import Caller
-from api.errors import JobFailed, JobMustWait, JobNotFound, KeyReused, NotOurs, ServiceEnding, UsageError, UserNotFound
+from api.errors import (
+    JobFailed,
+    JobMustWait,
+    JobNotFound,
+    KeyReused,
+    NotOurs,
+    Refused,
+    ServiceEnding,
+    UsageError,
+    UserNotFound,
+)
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobState, JobStatus, Outcome
 from api.jobs.peers import Peers, Processes
 from api.jobs.queue import JobQueue, StoredJob
 from api.jobs.service_worker import ServiceWorker
+from base.errors import Explained
 from base.models import FrozenModel
 
 log = logging.getLogger(__name__)
@@ -291,7 +301,7 @@ class Jobs:
                 await held.enter_async_context(self._slots[kind])
                 with suppress(UserNotFound):
                     if await asyncio.to_thread(self._withdrawn, active.spec.key):
-                        await self._refuse(active.spec, _WITHDRAWN)
+                        raise JobFailed(_WITHDRAWN.format(noun=_NOUNS[kind]))
                 active.started, active.waits_for = True, None
                 await asyncio.to_thread(self._prepare)
                 try:
@@ -309,13 +319,8 @@ class Jobs:
             raise asyncio.CancelledError
         deaths = (await self._queue.get(spec.id)).deaths
         if deaths >= _DEATHS:
-            await self._refuse(spec, _FATAL)
+            raise JobFailed(_FATAL.format(noun=_NOUNS[spec.kind]))
         return deaths > 0
-
-    async def _refuse(self, spec: JobSpec, message: str) -> NoReturn:
-        reason = message.format(noun=_NOUNS[spec.kind])
-        await self._handlers[spec.kind].on_abort(spec, JobStatus.FAILED, reason)
-        raise JobFailed(reason)
 
     async def _outcome(self, active: ActiveJob) -> Outcome:
         spec, handler = active.spec, self._handlers[active.spec.kind]
@@ -332,9 +337,11 @@ class Jobs:
         error = active.task.exception()
         if error is None:
             return Outcome(status=JobStatus.DONE, result=active.task.result(), progress=active.progress)
-        if not isinstance(error, JobFailed):
+        reason = str(error)
+        if not isinstance(error, Explained | Refused):
             log.error("Job %s failed with an unexpected error", spec.id, exc_info=error)
-            await handler.on_abort(spec, JobStatus.FAILED, f"Unexpected error in Candor: {error!r}")
+            reason = f"Unexpected error in Candor: {error!r}"
+        await handler.on_abort(spec, JobStatus.FAILED, reason)
         return Outcome(status=JobStatus.FAILED, error=str(error) or repr(error), progress=active.progress)
 
     async def _pause_active(self) -> None:
@@ -396,3 +403,13 @@ async def free_job_id(jobs: Jobs, base: str, noun: str) -> str:
         if not job.status.ended:
             raise UsageError(f"The {noun} {base!r} is active as job {job_id!r}. Wait for it, or cancel it.")
         number += 1
+
+
+async def begin_next(
+    jobs: Jobs, kind: JobKind, base: str, noun: str, collection: str, caller: Caller, content: FrozenModel
+) -> Job:
+    """Submit the next job of an evaluation or a table, and return it. Raises UsageError while a job is active."""
+    while True:
+        job_id = await free_job_id(jobs, base, noun)
+        with suppress(KeyReused):  # another request has just taken the id
+            return await jobs.begin(kind, job_id, collection, caller, content)

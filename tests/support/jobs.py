@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from api.errors import JobFailed
+from api.errors import UsageError
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
@@ -33,7 +33,7 @@ class SleepHandler(JobHandler):
 
     async def run(self, job: ActiveJob) -> JsonValue:
         if job.spec.content == "failure":
-            raise JobFailed("There is no such place.")
+            raise UsageError("There is no such place.")
         if job.spec.content == "bug":
             raise ZeroDivisionError("unexpected")
         self.started.append(job.spec.id)

@@ -15,7 +15,7 @@ from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.jobs.handlers import EvaluationJobSpec
 from api.jobs.models import Job, JobKind
-from api.jobs.runner import free_job_id
+from api.jobs.runner import begin_next, free_job_id
 from api.services.evaluation.evaluations import rated_questions
 from api.services.reports.report import Report, ReportFormat, render_report, sort_figures
 from api.settings import ServiceSettings
@@ -196,8 +196,7 @@ async def resume(
     found = (await asyncio.to_thread(candor.evaluations.find, evaluation, caller)).evaluation
     await asyncio.to_thread(require_tokens, candor.trace, caller)
     spec = EvaluationJobSpec(evaluation=found.id, parallel=how.parallel, budget=how.budget)
-    job_id = await free_job_id(parts.jobs, found.id, "evaluation")
-    return await parts.jobs.begin(JobKind.EVALUATION, job_id, found.collection, caller, spec)
+    return await begin_next(parts.jobs, JobKind.EVALUATION, found.id, "evaluation", found.collection, caller, spec)
 
 
 @router.delete("/{evaluation}", status_code=204, responses=problem_responses(403, 404, 422, 503))

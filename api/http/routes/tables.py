@@ -11,8 +11,9 @@ from api.auth.permissions import Right
 from api.http.deps import CandorDep, CollectionsField, CurrentCaller, Now, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from api.jobs.handlers import TableJobSpec, free_fill_id
+from api.jobs.handlers import TableJobSpec, fills
 from api.jobs.models import Job, JobKind
+from api.jobs.runner import begin_next, free_job_id
 from api.services.tables.export import MEDIA, TableFormat, export
 from api.services.tables.tables import Estimate, FillRequest
 from base.models import FrozenModel
@@ -111,8 +112,8 @@ async def fill(
     await asyncio.to_thread(require_tokens, candor.trace, caller)
     await asyncio.to_thread(candor.tables.open_cells, found, body)
     candor.panel.model_name(body.model)
-    spec, job_id = TableJobSpec(table=found.name, **dict(body)), await free_fill_id(parts.jobs, found)
-    return await parts.jobs.begin(JobKind.TABLE, job_id, found.collection, caller, spec)
+    spec = TableJobSpec(table=found.name, **dict(body))
+    return await begin_next(parts.jobs, JobKind.TABLE, fills(found), "table", found.collection, caller, spec)
 
 
 @router.put("/{table}/cells", responses=problem_responses(403, 404, 422, 503))
@@ -139,5 +140,5 @@ def export_table(
 async def remove(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, table: Name, now: Now = False) -> None:
     """Move a table and its cells to the bin, unless it is being filled. Requires the right 'write'."""
     found = await asyncio.to_thread(candor.tables.find, table, caller, Right.WRITE)
-    await free_fill_id(parts.jobs, found)  # raises UsageError while a job is active
+    await free_job_id(parts.jobs, fills(found), "table")  # raises UsageError while a job is active
     await asyncio.to_thread(candor.bin.delete_table, found, caller, now=now)

@@ -51,7 +51,7 @@ async def jobs(settings: Settings, handler: SleepHandler) -> AsyncIterator[Jobs]
         yield jobs
 
 
-async def test_jobs_are_run_and_listed(jobs: Jobs) -> None:
+async def test_jobs_are_run_and_listed(jobs: Jobs, handler: SleepHandler) -> None:
     assert await jobs.submit(sleep_job("first"))
     job = await wait_until_ended(jobs, "first")
     assert (job.status, job.result, job.progress) == (JobStatus.DONE, {"seconds": "0.0"}, "halfway")
@@ -60,6 +60,7 @@ async def test_jobs_are_run_and_listed(jobs: Jobs) -> None:
 
     await jobs.submit(sleep_job("second", "failure"))
     assert (await wait_until_ended(jobs, "second")).error == "There is no such place."
+    assert handler.aborted == {"second": "failed: There is no such place."}
 
     async def listed(*among: JobStatus, limit: int = 10, readable: bool = True) -> list[str]:
         return [job.id for job in await jobs.list(None, among, "papers", limit, lambda _: readable)]

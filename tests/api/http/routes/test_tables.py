@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,25 @@ def test_cells_arrive_while_the_job_runs_and_another_fill_goes_on(client: httpx.
     assert (ended["result"]["calls"], ended["result"]["found"]) == (1, 0)
     assert cells(client)["pumps.md"]["Limit"]["value"] == -25
     assert cells(client)["soup.txt"]["Limit"]["status"] == "empty"
+
+
+def test_of_several_fills_at_once_one_starts(client: httpx.Client) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        asked = [threads.submit(client.post, "/v1/tables/t/fill", json={"redo": at % 2 == 0}) for at in range(6)]
+    refused = [each.result().json()["detail"] for each in asked if each.result().status_code != 202]
+    assert refused
+    assert all("is active as job" in each for each in refused)
+
+
+def test_a_fill_of_a_collection_in_the_bin_says_so(candor: Candor, model: Model) -> None:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
+        client.post("/v1/tables", json={"name": "t", "columns": COLUMNS})
+        job = client.post("/v1/tables/t/fill", json={}).json()
+        until(lambda: len(model.requests) == 2)
+    candor.bin.delete_collection("papers")
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
+        until(lambda: status(client, job) == "failed")
+        assert client.get(f"/v1/jobs/{job['id']}").json()["error"] == "The collection 'papers' is in the bin."
 
 
 def test_a_fill_goes_on_after_a_restart(candor: Candor, model: Model) -> None:
