@@ -146,7 +146,7 @@ class ServiceSettings(SettingsGroup):
         ge=1,
         description="Maximum number of questions a minute from an address with a key that can only ask.",
     )
-    audit_days: int = Field(default=365, ge=0, description="Days to keep audit entries. 0 keeps all.")
+    audit_days: int = Field(default=365, ge=0, le=36_500, description="Days to keep audit entries. 0 keeps all.")
     bin_days: int = Field(
         default=30, ge=0, le=36_500, description="Days to keep what was deleted in the bin. 0 removes it at once."
     )

@@ -1,6 +1,20 @@
 """The base of the data models, and the words for invalid values."""
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is outside of the years 1 to 9999 in UTC") from None
+
+
+UtcTime = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""A time with an offset, converted to UTC."""
 
 
 class FrozenModel(BaseModel):

@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, Field
 
 from api.errors import HomeError
 from base.database import METADATA, SqlStore
-from base.models import FrozenModel
+from base.models import FrozenModel, UtcTime
 from ingest.errors import IngestError
 from vectorstore.errors import StoreError
 
@@ -63,8 +63,8 @@ class AuditQuery(FrozenModel):
     key: str | None = Field(default=None, description="only entries of the key with this id")
     collection: str | None = Field(default=None, description="only entries about this collection")
     text: str | None = Field(default=None, description="only entries with this text in action or target")
-    since: AwareDatetime | None = None
-    until: AwareDatetime | None = None
+    since: UtcTime | None = None
+    until: UtcTime | None = None
     before: int | None = Field(
         default=None, ge=1, le=2**63 - 1, description="only entries before the entry with this id (for paging)"
     )
@@ -92,9 +92,9 @@ class Audit(SqlStore):
             columns = (_audit.c.action, _audit.c.target)
             statement = statement.where(sql.or_(*(each.icontains(query.text, autoescape=True) for each in columns)))
         if query.since is not None:
-            statement = statement.where(_audit.c.at >= query.since.astimezone(UTC))
+            statement = statement.where(_audit.c.at >= query.since)
         if query.until is not None:
-            statement = statement.where(_audit.c.at <= query.until.astimezone(UTC))
+            statement = statement.where(_audit.c.at <= query.until)
         if query.before is not None:
             statement = statement.where(_audit.c.id < query.before)
         return [_entry(row._mapping) for row in self._select(statement)]

@@ -19,7 +19,7 @@ from pydantic import AwareDatetime, Field, model_validator
 from api.auth.permissions import ALL_COLLECTIONS, Caller, Limits, Right
 from api.errors import KeyNotFound, LimitReached, Unauthorized, UsageError
 from base.database import METADATA, SqlStore
-from base.models import FrozenModel
+from base.models import FrozenModel, UtcTime
 
 KEY_PREFIX = "candor_"
 _KEY = re.compile(rf"{KEY_PREFIX}([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
@@ -71,7 +71,7 @@ class KeyRequest(FrozenModel):
         default=(), max_length=100, description="With the right `ask`: origins of the web pages that may use the key, "
         "such as `https://example.org`. Without any, no page of another site may use it",
     )  # fmt: skip
-    expires_at: AwareDatetime | None = Field(default=None, description="None means never")
+    expires_at: UtcTime | None = Field(default=None, description="None means never")
     limits: Limits = Limits()
 
     @model_validator(mode="after")
@@ -132,7 +132,7 @@ class Keys(SqlStore):
             "origins": request.origins,
             **request.limits.model_dump(),
             "created_at": now,
-            "expires_at": request.expires_at and request.expires_at.astimezone(UTC),
+            "expires_at": request.expires_at,
             "last_day": _day(now),
             "requests": 0,
             "uploaded": 0,

@@ -2,9 +2,9 @@
 
 from enum import StrEnum
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
-from base.models import FrozenModel
+from base.models import FrozenModel, UtcTime
 
 
 class RunState(StrEnum):
@@ -47,8 +47,8 @@ class RunFilter(FrozenModel):
     model: str | None = Field(default=None, description="Only runs with this model.")
     rating: Rating | None = Field(default=None, description="Only runs with this rating.")
     cites: str | None = Field(default=None, description="Only runs whose answer cites the document with this id.")
-    since: AwareDatetime | None = Field(default=None, description="Only runs that started then or later.")
-    until: AwareDatetime | None = Field(default=None, description="Only runs that started then or before.")
+    since: UtcTime | None = Field(default=None, description="Only runs that started then or later.")
+    until: UtcTime | None = Field(default=None, description="Only runs that started then or before.")
     after: str | None = Field(default=None, description="Only runs after this one (paging).")
     sort: RunSort = Field(default=RunSort.CREATED, description="Sort key. The newest or the largest value comes first.")
 

@@ -350,9 +350,9 @@ def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
         citing = sql.select(CITATIONS.c.run_id).where(CITATIONS.c.document_id == wanted.cites)
         yield RUNS.c.run_id.in_(citing)
     if wanted.since is not None:
-        yield RUNS.c.started_at >= wanted.since.astimezone(UTC)
+        yield RUNS.c.started_at >= wanted.since
     if wanted.until is not None:
-        yield RUNS.c.started_at <= wanted.until.astimezone(UTC)
+        yield RUNS.c.started_at <= wanted.until
 
 
 def _follows(run: RunSummary, sort: RunSort) -> sql.ColumnElement[bool]:
