@@ -176,10 +176,13 @@ class Uploads:
                 shutil.rmtree(folder)
 
     def clear(self) -> None:
-        """Delete unfinished uploads of processes of this machine that were killed."""
+        """Delete unfinished uploads of processes of this machine that were killed. Call it before this one gets any.
+
+        A process in a container often has the same number after a restart.
+        """
         for folder in (self._folder / _INCOMING).glob("*-*-*"):
             host, pid, _ = folder.name.rsplit("-", 2)
-            if host == socket.gethostname() and not psutil.pid_exists(int(pid)):
+            if host == socket.gethostname() and (int(pid) == os.getpid() or not psutil.pid_exists(int(pid))):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _move(self, received: Path, path: Path) -> Path:

@@ -222,7 +222,7 @@ def _marks(claim: Claim) -> tuple[str, ...]:
 
 
 def _status(answer: Answer) -> str:
-    return f"{answer.outcome}{basis_of(answer)}"
+    return _plain(f"{answer.outcome}{basis_of(answer)}")
 
 
 def basis_of(answer: Answer) -> str:

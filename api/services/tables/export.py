@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _DOCUMENT = "document"
 _FORMULA = ("=", "+", "-", "@", "\t")
 _LONGEST_TITLE = 31  # characters of a sheet's name
+_FIRST_YEAR = 1900  # of the calendar of Excel
 _MOST_NOTE = 30_000  # characters; Excel allows 32,767
 
 
@@ -141,9 +142,10 @@ def _write(place: XlsxCell, value: str | float | date | None) -> XlsxCell:
 
 
 def _typed(column: Column, cell: Cell) -> str | float | date | None:
-    """Return the value in the type of a spreadsheet. A date without a day stays text."""
+    """Return the value in the type of a spreadsheet. A date without a day or before 1900 stays text."""
     if isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
         return cell.value
     if column.type is ColumnType.DATE and len(cell.text) == len("2024-01-02"):
-        return date.fromisoformat(cell.text)
+        day = date.fromisoformat(cell.text)
+        return day if day.year >= _FIRST_YEAR else cell.text
     return cell.text or None

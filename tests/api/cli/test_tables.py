@@ -184,6 +184,12 @@ def test_a_table_is_exported_to_four_formats(table: Callable[..., Any], tmp_path
     assert [cell.value for cell in sheet[2]] == ["pumps.md", -25, "Borea 12"]
     assert "works down to -25 °C" in sheet["B2"].comment.text
     assert (sheet["C3"].value, sheet["C3"].data_type) == ("=1+1", "s")
+    assert table("create", "old", "-c", "papers", "--column", "Founded=When?:date").code == 0
+    table("set", "old", "soup.txt", "Founded", "1871-05-01")
+    table("set", "old", "pumps.md", "Founded", "1971-05-01")
+    assert table("export", "old", tmp_path / "old.xlsx").code == 0
+    sheet = openpyxl.load_workbook(tmp_path / "old.xlsx").worksheets[0]
+    assert [str(cell.value) for cell in sheet["B"][1:]] == ["1971-05-01 00:00:00", "1871-05-01"], "Excel has no 1871"
     assert table("export", "t", tmp_path / "t.pdf").code == 2
     assert table("export", "t", "-o", tmp_path / "again.csv").code == 0
     assert "Name the file to write." in table("export", "t").err

@@ -33,6 +33,7 @@ HOSTILE = ANSWER.model_copy(
         "claims": (Claim(text=SCRIPT, evidence=(1,), supported=True), Claim(text="# 1. no heading", supported=False)),
         "evidence": (quote(1, SCRIPT, document=f"/papers/{SCRIPT.replace('/', '')}"),),
         "missing": (SCRIPT, "- no list"),
+        "basis": "1 quote\x0c, checked",
     }
 )
 
