@@ -79,27 +79,31 @@ class TableStore(SqlStore):
         """Store cells in one transaction. They replace earlier ones.
 
         A cell that a person has filled stays, also if that happened during the model call, unless it was filled before
-        ``redo_before``.
+        ``redo_before``. Raises TableNotFound if the table was deleted meanwhile.
         """
-        with self._engine.begin() as connection:
-            for cell in cells:
-                same = sql.and_(
-                    _cells.c.table_name == name,
-                    _cells.c.document_id == cell.document,
-                    _cells.c.column_name == cell.column,
-                )
-                kept = connection.execute(sql.select(_cells.c.cell).where(same)).scalar()
-                if kept and _stays(Cell.model_validate(kept), redo_before):
-                    continue
-                connection.execute(_cells.delete().where(same))
-                key = {"table_name": name, "document_id": cell.document, "column_name": cell.column}
-                connection.execute(_cells.insert(), key | {"cell": cell.model_dump(mode="json")})
+        try:
+            with self._engine.begin() as connection:
+                for cell in cells:
+                    _put(connection, name, cell, redo_before)
+        except IntegrityError:
+            self.get(name)
+            raise
 
     def delete(self, name: str) -> None:
         """Delete a table with its cells."""
         with self._engine.begin() as connection:
             connection.execute(_cells.delete().where(_cells.c.table_name == name))
             connection.execute(_tables.delete().where(_tables.c.name == name))
+
+
+def _put(connection: sql.Connection, name: str, cell: Cell, redo_before: datetime | None) -> None:
+    key = {"table_name": name, "document_id": cell.document, "column_name": cell.column}
+    same = sql.and_(*(_cells.c[column] == value for column, value in key.items()))
+    kept = connection.execute(sql.select(_cells.c.cell).where(same)).scalar()
+    if kept and _stays(Cell.model_validate(kept), redo_before):
+        return
+    connection.execute(_cells.delete().where(same))
+    connection.execute(_cells.insert(), key | {"cell": cell.model_dump(mode="json")})
 
 
 def _stays(cell: Cell, redo_before: datetime | None) -> bool:

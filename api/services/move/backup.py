@@ -192,11 +192,11 @@ def _disk_errors(path: Path) -> Iterator[None]:
 @contextmanager
 def _readable(file: Path) -> Iterator[zipfile.ZipFile]:
     """Open an archive. Raises UsageError for what is missing or damaged in it."""
+    if not file.is_file():
+        raise UsageError(f"There is no file {str(file)!r}.")
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except FileNotFoundError as error:
-        raise UsageError(f"There is no file {str(file)!r}.") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise UsageError(f"{str(file)!r} is damaged, or no backup of Candor ({error}). Use another backup.") from error
 

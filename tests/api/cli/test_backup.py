@@ -194,6 +194,7 @@ def foreign(_: Path, file: Path) -> None:
         (lambda archive, file: rewrite(archive, file, format=2), "one of a newer version"),
         (lambda archive, file: rewrite(archive, file, files={"../evil": "0"}), "does not have the files"),
         (lambda *_: None, "There is no file"),
+        (lambda _, file: file.mkdir(), "bad.zip'"),
     ],
 )
 def test_a_damaged_or_foreign_archive_is_refused(

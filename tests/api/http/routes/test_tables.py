@@ -126,6 +126,15 @@ def test_a_fill_goes_on_after_a_restart(candor: Candor, model: Model) -> None:
     assert sorted(asked) == ["pumps", "soup", "soup"], "only the call in progress is asked again"
 
 
+def test_a_fill_ends_with_its_table(client: httpx.Client, candor: Candor, model: Model) -> None:
+    job = client.post("/v1/tables/t/fill", json={}).json()
+    until(lambda: len(model.requests) == 2)
+    candor.tables.store.delete("t")  # as a command does
+    model.go_on.set()
+    until(lambda: status(client, job) == "failed")
+    assert client.get(f"/v1/jobs/{job['id']}").json()["error"] == "There is no table 't'."
+
+
 def test_a_table_is_edited_extended_exported_and_deleted(client: httpx.Client) -> None:
     edit = {"document": "soup.txt", "column": "Limit", "value": "4"}
     assert client.put("/v1/tables/t/cells", json=edit).json()["by"] == "person"
