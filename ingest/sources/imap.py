@@ -23,6 +23,7 @@ from ingest.source import Item, Known, file_name, too_large
 
 SCHEMES = ("imap://", "imaps://")
 _TIMEOUT_S = 60.0  # for each answer of the server
+_MOST_FOUND = 50_000  # messages in one answer: Python takes lines of up to 1,000,000 bytes
 _SUBJECT = 60  # characters of a file name
 _LISTED = re.compile(rb'\((?P<flags>.*?)\) (?:NIL|"\\?(?P<between>.)") (?:"(?P<quoted>.*)"|(?P<plain>.*))', re.DOTALL)
 _SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
@@ -72,16 +73,16 @@ class ImapSource:
                 else:
                     server.login(user, password)
                 yield server
-        except (imaplib.IMAP4.error, OSError, UnicodeError) as error:
+        except (imaplib.IMAP4.error, OSError, ValueError) as error:
             raise SourceFailed(f"{self._server} cannot be read: {_words(error)}") from error
 
     def _messages(
         self, server: imaplib.IMAP4, folder: str, parts: tuple[str, ...], known: Mapping[str, Known]
     ) -> Iterator[Item]:
-        _data(server.select, folder, readonly=True)
+        count = int(_data(server.select, folder, readonly=True)[0] or 0)
         validity = (server.response("UIDVALIDITY")[1][0] or b"0").decode()
         since = f" SINCE {self._options.since:%d-%b-%Y}" if self._options.since else ""
-        for uid in b" ".join(filter(None, _data(server.uid, "SEARCH", f"UNDELETED{since}"))).decode().split():
+        for uid in _found(server, count, f"UNDELETED{since}"):
             address = f"{self._server}/{quote('/'.join(parts))};UIDVALIDITY={validity}/;UID={uid}"  # RFC 5092
             if address in known:
                 yield Item("", address, is_unchanged=True)
@@ -93,18 +94,29 @@ class ImapSource:
             except imaplib.IMAP4.error as error:
                 yield Item("", address, error=f"{address} cannot be read: {_words(error)}")
 
-    def _message(self, server: imaplib.IMAP4, uid: str, parts: tuple[str, ...], address: str) -> Iterator[Item]:
+    def _message(self, server: imaplib.IMAP4, uid: int, parts: tuple[str, ...], address: str) -> Iterator[Item]:
         """Yield a message, or nothing if it was deleted meanwhile."""
-        size = _SIZE.search(b"".join(filter(None, _data(server.uid, "FETCH", uid, "(RFC822.SIZE)"))))
+        size = _SIZE.search(b"".join(filter(None, _data(server.uid, "FETCH", str(uid), "(RFC822.SIZE)"))))
         if size and int(size[1]) > self._max_bytes:
             yield too_large(address, self._max_bytes)
             return
-        fetched = _data(server.uid, "FETCH", uid, "(BODY.PEEK[])")
+        fetched = _data(server.uid, "FETCH", str(uid), "(BODY.PEEK[])")
         for content in (each[1] for each in fetched if isinstance(each, tuple)):
             subject = str(BytesHeaderParser(policy=default).parsebytes(content)["subject"] or "")
             # With its hash, a message has the same name in other folders and after the server numbers all anew.
             name = f"{file_name(subject[:_SUBJECT])} {hashlib.sha256(content).hexdigest()[:8]}.eml"
             yield Item("/".join([*map(file_name, parts), name]), address, content=content)
+
+
+def _found(server: imaplib.IMAP4, count: int, criteria: str) -> list[int]:
+    """Return the messages of a folder of ``count`` messages that fit. Asks for parts of a large folder, the last first.
+
+    If messages are deleted meanwhile, later ones move to lower numbers: to parts that are still asked for.
+    """
+    lasts = range(count, 0, -_MOST_FOUND) if count > _MOST_FOUND else ()
+    parts = [f"{max(last - _MOST_FOUND, 0) + 1}:{last} " for last in lasts] or [""]
+    answers = (_data(server.uid, "SEARCH", part + criteria) for part in parts)
+    return sorted({int(uid) for lines in answers for line in lines if line for uid in line.split()})
 
 
 def _folders(server: imaplib.IMAP4, pattern: str) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -120,7 +120,8 @@ class SmallServer(ServerThread):
             case "LIST":
                 return self._list(_unquoted(rest.split(" ", 1)[1])), "OK"
             case "EXAMINE" if _unquoted(rest) in self.folders:
-                return [b"* OK [UIDVALIDITY %d] x" % self.validity], "OK"
+                count = len(self.folders[_unquoted(rest)])
+                return [b"* %d EXISTS" % count, b"* OK [UIDVALIDITY %d] x" % self.validity], "OK"
             case "LOGOUT":
                 return [b"* BYE x"], "OK"
             case "UID" if selected:
@@ -139,7 +140,9 @@ class SmallServer(ServerThread):
 
     def _messages(self, what: str, rest: str, messages: dict[int, bytes], folder: str) -> tuple[list[bytes], str]:
         if what == "SEARCH":
-            found = [uid for uid in messages if (folder, uid) not in self.deleted and "2024" not in rest]
+            part = re.match(r"(\d+):(\d+) ", rest)
+            asked = [*messages][int(part[1]) - 1 : int(part[2])] if part else messages
+            found = [uid for uid in asked if (folder, uid) not in self.deleted and "2024" not in rest]
             return [b"* SEARCH " + " ".join(map(str, found)).encode()], "OK"
         uid, _, part = rest.partition(" ")
         content = messages[int(uid)]

@@ -59,6 +59,16 @@ def test_a_folder_is_read_once_and_deleted_messages_are_gone(server: MailServer)
     assert "Seen" not in server.flags("INBOX")
 
 
+def test_a_folder_may_have_more_messages_than_one_answer_takes(small: SmallServer) -> None:
+    small.folders["INBOX"] = dict.fromkeys(range(1_000_000, 1_150_000), PUMPS)
+    known = {f"{small.url('INBOX')};UIDVALIDITY=7/;UID={uid}": Known(Path("a"), "") for uid in small.folders["INBOX"]}
+    last = f"{small.url('INBOX')};UIDVALIDITY=7/;UID=1000001"
+    del known[last]
+    found = read(small.url(), known)
+    assert len(found) == 150_000
+    assert [item.address for item in found if not item.is_unchanged] == [last]
+
+
 def test_a_pattern_names_folders(server: MailServer) -> None:
     for folder in ("INBOX", "Work/Pumps", "Work/Entw&APw-rfe", "Home &- garden"):
         server.put(folder, PUMPS)
