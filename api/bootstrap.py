@@ -12,8 +12,8 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
-from api.errors import SettingsError
-from api.settings import Settings, read_models
+from api.errors import SettingsError, usage_errors
+from api.settings import MODELS_FILE, Settings, read_models
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,11 +123,12 @@ class Candor:
     def refresh(self) -> None:
         """Use the models that people have chosen since the settings were read. Every job does this when it starts.
 
-        What runs keeps its model. Raises SettingsError.
+        What runs keeps its model. Raises UsageError.
         """
         with self.building:
             before, parts = self.settings, vars(self)
-            self.settings = now = before.with_models(read_models(before.home))
+            with usage_errors(f"{str(before.home / MODELS_FILE)!r} is invalid"):
+                self.settings = now = before.with_models(read_models(before.home))
             if now is before:
                 return
             embedding = now.store.embedding

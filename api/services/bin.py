@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, Field
 from api.auth.audit import BY, AuditEntry
 from api.auth.keys import Key, Keys
 from api.auth.permissions import LOCAL_CALLER, Caller, Right
-from api.errors import UsageError
+from api.errors import HomeError, UsageError
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.research.prune import PrunedRun, RunPruning
@@ -194,13 +194,13 @@ class Bin:
             return connection.scalar(sql.select(BIN.c.id).where(BIN.c.id == entry.id)) is not None
 
     def expire(self, drop: Drop | None = None) -> None:
-        """Remove entries older than ``days`` permanently. Raises the first StoreError or IngestError at the end."""
+        """Remove entries older than ``days`` permanently. Raises the first error at the end."""
         failed: Exception | None = None
         for entry in self.list():
             if entry.removed_at <= datetime.now(UTC):
                 try:
                     self.empty([entry], BY, drop)
-                except (StoreError, IngestError) as error:  # the other entries do not wait for this one
+                except (HomeError, StoreError, IngestError) as error:  # the other entries do not wait for this one
                     failed = failed or error
         if failed:
             raise failed

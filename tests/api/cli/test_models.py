@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from api.settings import MODELS_FILE, SettingsError, load_settings
+from api.bootstrap import Candor
+from api.errors import UsageError
+from api.settings import MODELS_FILE, Settings, SettingsError, load_settings
 from support.serving import serving
 
 
@@ -76,3 +78,10 @@ def test_a_wrong_choice_changes_nothing(run) -> None:  # type: ignore[no-untyped
     with pytest.raises(SettingsError, match="Delete the file") as raised:
         load_settings()
     assert "sesame" not in str(raised.value)
+
+
+def test_a_service_names_the_invalid_file_of_chosen_models(tmp_path: Path) -> None:
+    candor = Candor(Settings(home=tmp_path))
+    (tmp_path / "models.json").write_text('{"rerank": {"provider": "ollama"}}')
+    with pytest.raises(UsageError, match=r"models\.json' is invalid: provider"):
+        candor.refresh()

@@ -15,7 +15,7 @@ from api.auth.keys import KeyRequest
 from api.auth.permissions import LOCAL_CALLER, Caller, Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
-from api.errors import InBin, Unauthorized, UsageError
+from api.errors import HomeError, InBin, Unauthorized, UsageError
 from api.settings import ServiceSettings
 from base.bin import BIN
 from ingest.errors import DocumentNotFound, IngestUnderWay
@@ -147,6 +147,22 @@ def test_an_entry_that_cannot_be_removed_does_not_block_the_others(candor: Cando
         connection.execute(BIN.update().values(deleted_at=datetime.now(UTC) - timedelta(days=31)))
     with ingest_lock(candor.engine, "papers"), pytest.raises(IngestUnderWay):
         candor.bin.expire()
+    assert [each.kind for each in candor.bin.list()] == ["collection"]
+
+
+def test_a_folder_that_cannot_be_removed_does_not_block_the_others(candor: Candor) -> None:
+    upload(candor, "tea.md", "Green tea steeps for two minutes.")
+    candor.bin.delete_collection("papers")
+    made = candor.keys.add(KeyRequest(name="x", rights={"papers": "read"}))
+    candor.bin.delete_key(made.key)
+    with candor.engine.begin() as connection:
+        connection.execute(BIN.update().values(deleted_at=datetime.now(UTC) - timedelta(days=31)))
+
+    def fail(_: str) -> None:
+        raise HomeError("Cannot delete the uploads.")
+
+    with pytest.raises(HomeError):
+        candor.bin.expire(fail)
     assert [each.kind for each in candor.bin.list()] == ["collection"]
 
 
