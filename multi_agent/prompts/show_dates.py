@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -67,25 +67,36 @@ def _date_of(chunk: Chunk, *, with_file: bool) -> _Date:
 def _replaced(chunks: Iterable[Chunk], first: Mapping[str, Chunk], dates: Mapping[str, _Date]) -> dict[str, str]:
     """Return a phrase for each document that replaces others. It names them, oldest first."""
     oldest_first = sorted(first, key=lambda each: (dates[each].day, _numbers(first[each])))
-    named_alike = [pair for pair in combinations(oldest_first, 2) if _are_named_alike(*map(first.__getitem__, pair))]
-    named = Counter(document for pair in named_alike for document in pair)
+    named_alike = _named_alike([first[document] for document in oldest_first])
+    named = {document for pair in named_alike for document in pair}
     passages: dict[str, list[frozenset[str]]] = {}
     for chunk in chunks:
         if chunk.document_id in named:
             passages.setdefault(chunk.document_id, []).append(frozenset(_WORDS.findall(chunk.text.casefold())))
     replaced: dict[str, list[str]] = {}
     for one, other in named_alike:
-        is_series = max(named[one], named[other]) >= _MOST_VERSIONS
-        alike = not is_series and _say_nearly_the_same(passages[one], passages[other])
-        if alike and _is_older(one, other, first, dates):
+        if _say_nearly_the_same(passages[one], passages[other]) and _is_older(one, other, first, dates):
             replaced.setdefault(other, []).append(first[one].name)
     return {document: f"a newer version of {' and '.join(names)}" for document, names in replaced.items()}
 
 
-def _are_named_alike(one: Chunk, other: Chunk) -> bool:
-    """Return whether names share a word, or titles are equal. Documents for different periods are no versions."""
-    same_period = one.metadata.get("period") == other.metadata.get("period")
-    return same_period and (not _words(one).isdisjoint(_words(other)) or (bool(one.title) and one.title == other.title))
+def _named_alike(oldest_first: Sequence[Chunk]) -> list[tuple[str, str]]:
+    """Return the ids of each two documents whose names share a word, or whose titles are equal, without series.
+
+    Documents for different periods are no versions.
+    """
+    alike: dict[Hashable, list[int]] = {}
+    for at, chunk in enumerate(oldest_first):
+        titles = [(chunk.title,)] if chunk.title else []
+        for shared in (*_words(chunk), *titles):
+            alike.setdefault((shared, chunk.metadata.get("period")), []).append(at)
+    series = {at for group in alike.values() if len(group) > _MOST_VERSIONS for at in group}
+    few = (group for group in alike.values() if len(group) <= _MOST_VERSIONS)
+    pairs = sorted({pair for group in few for pair in combinations(group, 2)})
+    named = Counter(at for pair in pairs for at in pair)
+    series |= {at for at, others in named.items() if others >= _MOST_VERSIONS}
+    ids = [chunk.document_id for chunk in oldest_first]
+    return [(ids[one], ids[other]) for one, other in pairs if series.isdisjoint((one, other))]
 
 
 def _words(chunk: Chunk) -> set[str]:
