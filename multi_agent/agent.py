@@ -154,8 +154,8 @@ class AgentCard(FrozenModel):
 class AgentKit:
     """The dependencies of an agent. Every step gets a new agent and kit, so an agent may store state during its step.
 
-    ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
-    The final update may contain it again. ``read_before`` contains the ids of the passages that earlier attempts read.
+    ``keep`` stores a partial result. It is merged into the shared context when the step ends, even if it fails. The
+    final update may contain it again. ``read_before`` contains the ids of the passages that earlier attempts read.
     ``tools`` returns the tools that the card grants, and ``sources`` lists the kinds of sources that the answer may
     use. ``wake`` contains the events that woke the agent. It is None in a step of the plan.
     """

@@ -71,7 +71,7 @@ class _Found(NamedTuple):
 class Extractor(StepAgent):
     """Reads passages in groups that fit the token budget, in parallel.
 
-    With the same strategies and record fields, each passage is read only once. The results of each group are merged at
+    With the same strategies and record fields, each passage is read only once. The results of each group are kept at
     once, so they survive if the step ends early. Citations of sentences that do not exist are dropped and published. If
     an item has no other citations, the Extractor is woken and reads the passages of that call once more.
     """
@@ -253,7 +253,7 @@ def _show_fields(fields: Sequence[RecordField]) -> str:
 async def gather_calls(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Return all results in order. The first error cancels the rest and is raised.
 
-    On BudgetReached, calls in progress are awaited first, because they are paid for, and their results are merged.
+    On BudgetReached, calls in progress are awaited first, because they are paid for, and their results are kept.
     """
     tasks = [asyncio.create_task(each) for each in work]
     try:

@@ -118,7 +118,7 @@ class _Row(NamedTuple):
 class ForEach(StepAgent):
     """Reads each item like a row of a table. The rows are records, over which later steps compute.
 
-    Each row is merged at once, so it survives if the step ends early, and the journal answers it in a resumed run.
+    Each row is kept at once, so it survives if the step ends early, and the journal answers it in a resumed run.
     """
 
     card: ClassVar[AgentCard] = AgentCard(

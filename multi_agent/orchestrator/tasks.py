@@ -18,7 +18,7 @@ from multi_agent.orchestrator.planning.validation import input_faults, own_input
 from multi_agent.prompt import Prompt
 from multi_agent.settings.research import Source
 from multi_agent.values.context import AgentMessage, ContextUpdate, ResearchContext
-from multi_agent.values.context_merge import admit, merge
+from multi_agent.values.context_merge import admit, merge, require_declared
 from multi_agent.values.events import Event
 from multi_agent.values.evidence_events import ContradictionFound
 from multi_agent.values.plan import Step
@@ -43,15 +43,13 @@ class SharedContext:
         self.said: tuple[AgentMessage, ...] = ()
 
     def merge(self, update: ContextUpdate, card: AgentCard) -> None:
-        """Apply an agent's update.
-
-        Raises ContextViolation for a field that the card does not declare, and for evidence of a kind that this run
-        does not allow.
-        """
-        self._require_allowed(update, card)
+        """Apply an agent's update. Raises ContextViolation like ``require_allowed``."""
+        self.require_allowed(update, card)
         self.current = merge(self.current, update, agent=card.name, writes=card.writes)
 
-    def _require_allowed(self, update: ContextUpdate, card: AgentCard) -> None:
+    def require_allowed(self, update: ContextUpdate, card: AgentCard) -> None:
+        """Raise ContextViolation for a field that the card does not declare, and for evidence that may not be used."""
+        require_declared(update, card.name, card.writes)
         answers = [each for each in (update.synthesis, *(found.synthesis for found in update.findings)) if each]
         evidence = [*update.evidence, *(item for each in answers for item in each.evidence)]
         if refused := {source_of(item.origin) for item in evidence} - {*self._sources}:

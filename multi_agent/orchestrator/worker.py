@@ -29,6 +29,7 @@ from multi_agent.prompts.show_heard import show_heard
 from multi_agent.toolbox.toolbox import RunTools
 from multi_agent.values.bus import MessageBus
 from multi_agent.values.context import AgentMessage, ContextUpdate
+from multi_agent.values.context_merge import in_one
 from multi_agent.values.events import StepFailed, StepRetried, StepSkipped, StepStarted, WokenBy
 from multi_agent.values.request import Request
 from multi_agent.values.tasks import (
@@ -95,6 +96,8 @@ class StepKit:
     agent_kit: AgentKit
     heard: tuple[AgentMessage, ...]
     timeout: StepTimeout
+    kept: list[ContextUpdate]
+    """Partial results. They are merged when the attempt ends, because each merge takes as long as the context is."""
     releases: tuple[Callable[[], None], ...]
     """Allow the next attempt of this step to reuse the recorded responses of this attempt."""
 
@@ -142,6 +145,9 @@ class Worker:
                 failed = StepFailed(agent=agent, error_type=details.type, error=details.message, task=kit.task.task_id)
                 await self.bus.publish(failed, step=step)
                 return result(status="FAILED", error_details=details)
+            finally:
+                if kit.kept:
+                    self.shared.merge(in_one(kit.kept), kit.registered.card)
         raise AssertionError("unreachable: the last attempt returns")
 
     def _kit_for(self, message: SubTask) -> StepKit:
@@ -156,8 +162,11 @@ class Worker:
         llm = self.models.of(card.name, publish, varied=task.sample is not None, step=task.step)
         prompt, heard = self._prompt_of(registered, task.step), self._heard_by(card, task)
 
+        kept: list[ContextUpdate] = []
+
         async def keep(update: ContextUpdate) -> None:
-            self.shared.merge(update, card)
+            self.shared.require_allowed(update, card)
+            kept.append(update)
 
         kit = AgentKit(
             llm=llm,
@@ -172,7 +181,7 @@ class Worker:
             sources=self.request.sources,
             wake=task.wake,
         )
-        return StepKit(registered, task, kit, heard, timeout, (llm.release, release))
+        return StepKit(registered, task, kit, heard, timeout, kept, (llm.release, release))
 
     def _prompt_of(self, registered: RegisteredAgent, step: str) -> Prompt | None:
         """Return the agent's prompt, or the one of a fork for its step.

@@ -159,7 +159,7 @@ class CallContext:
         """Return the entry for a new call. Step, agent, tool and arguments identify it."""
         arguments = given.model_dump(mode="json", by_alias=True)
         identity = json.dumps([self.step, self.agent, tool, arguments], sort_keys=True, ensure_ascii=False)
-        key = hashlib.sha256(identity.encode()).hexdigest()
+        key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
         occurrence = self.occurrences.claim(key)
         self.claimed.append((key, occurrence))
         return ToolEntry(

@@ -4,7 +4,8 @@ Collections of identified items (queries, chunks, evidence, …) are merged by u
 each other's items. Single values are replaced.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from multi_agent.errors import ContextViolation
@@ -23,16 +24,27 @@ T = TypeVar("T")
 
 
 def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes: frozenset[str]) -> ResearchContext:
-    """Return the context with the update applied.
+    """Return the context with the update applied. Raises ContextViolation like ``require_declared``."""
+    require_declared(update, agent, writes)
+    return context.model_copy(update={name: _merged(name, context, update) for name in update.changed})
 
-    Raises ContextViolation if the agent wrote a field that its card does not declare.
-    """
+
+def require_declared(update: ContextUpdate, agent: str, writes: frozenset[str]) -> None:
+    """Raise ContextViolation if the agent wrote a field that its card does not declare."""
     if undeclared := update.changed - writes:
         raise ContextViolation(
             f"Agent {agent!r} wrote {sorted(undeclared)}, but declares to write {sorted(writes)}. "
             "Add the field to `writes` on its card, or do not return it."
         )
-    return context.model_copy(update={name: _merged(name, context, update) for name in update.changed})
+
+
+def in_one(updates: Sequence[ContextUpdate]) -> ContextUpdate:
+    """Return the updates as one. Of single values, the last one counts."""
+    joined: dict[str, Any] = {}
+    for name in frozenset[str]().union(*(update.changed for update in updates)):
+        given = [getattr(update, name) for update in updates if name in update.changed]
+        joined[name] = given[-1] if name in SINGLE_VALUED else tuple(chain.from_iterable(given))
+    return ContextUpdate(**joined)
 
 
 def admit(context: ResearchContext, numbers: Collection[int]) -> ResearchContext:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,7 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Status
 from multi_agent.values.events import Event
+from multi_agent.values.request import Request as Asked
 from support import replies
 from support.panel import EXTRACTION, PLANNER, SYNTHESIS, Panel, plan, role_of, synthesis
 from support.replies import Request
@@ -344,3 +346,31 @@ async def test_prompts_do_not_depend_on_scores_or_ids(panel: MakePanel, serve: S
     assert shown.index("manual.pdf") < shown.index("notes.md") < shown.index("recipe.md")
     assert answer.run_id not in shown
     assert answer.evidence[0].chunk_id not in shown
+
+
+COLLECTOR = """
+    from multi_agent.agent import AgentCard, StepAgent
+    from multi_agent.values.context import ContextUpdate, Evidence, Note
+    from support.chunks import make_chunk
+
+    class Collector(StepAgent):
+        card = AgentCard(name="Collector", description="Collects.", writes={"chunks", "evidence", "notes"})
+
+        async def process(self, context, task):
+            for number in range(1500):
+                chunk = make_chunk("It is cold.", document=f"/docs/{number}.md")
+                place = chunk.model_dump(include={"document", "document_id", "name", "start", "end"})
+                item = Evidence(number=1, chunk_id=chunk.id, quote=chunk.text, why=f"quote {number}", **place)
+                await self._kit.keep(ContextUpdate(chunks=(chunk,), evidence=(item,)))
+            return ContextUpdate(notes=(Note(agent="Collector", text="It is cold."),))
+"""
+
+
+async def test_partial_results_take_a_time_that_grows_with_their_number(
+    panel: MakePanel, serve: Serve, package: Callable[..., str]
+) -> None:
+    live = panel(serve(Panel()), agent_packages=(package("collecting", COLLECTOR, None),))
+    began = time.process_time()
+    answer = await live.research(Asked(question=QUESTION, mode="direct", agent="Collector"))
+    assert time.process_time() - began < 8, "merged one by one, they took 25 seconds, in which all other runs waited"
+    assert answer.coverage.chunks_considered == 1500
