@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, Field, TypeAdapter
 
+from base.counts import count
 from vectorstore.embedding.model_folder import find_model
 from vectorstore.endpoint import Endpoint, load_class
 from vectorstore.errors import EndpointError, RerankError
@@ -135,11 +136,14 @@ class _Postprocessor:
 
         number = len(texts)
         nodes = [NodeWithScore(node=TextNode(id_=str(i), text=texts[i]), score=1 - i / number) for i in range(number)]
+        places = {str(i): i for i in range(number)}
         try:
             ranked = self._model.postprocess_nodes(nodes, query_str=query)
         except Exception as error:  # every integration has its own
             raise _failed(self._settings, f"failed: {error!r}. Check its `arguments`") from error
-        return scores_of((int(each.node.node_id) for each in ranked), number)
+        if not places.keys() >= {each.node.node_id for each in ranked}:
+            raise _failed(self._settings, "returned passages that it was not given")
+        return scores_of((places[each.node.node_id] for each in ranked), number)
 
 
 class _Scored(BaseModel):
@@ -193,10 +197,11 @@ class _Endpoint:
         parsed = self._endpoint.request(
             lambda: _RESPONSE.validate_json(self._client.post(url, json=model | body).content)
         )
-        found = {each.index: each.value for each in (parsed.results if isinstance(parsed, _Results) else parsed)}
-        if sorted(found) != list(range(expected)):
-            raise _failed(self._settings, f"scored {len(found)} of {expected} passages")
-        return [found[index] for index in range(expected)]
+        found = sorted(parsed.results if isinstance(parsed, _Results) else parsed, key=lambda each: each.index)
+        if [each.index for each in found] != list(range(expected)):
+            named = len({each.index for each in found}.intersection(range(expected)))
+            raise _failed(self._settings, f"scored {named} of {expected} passages, with {count(len(found), 'score')}")
+        return [each.value for each in found]
 
 
 def _failed(settings: RerankSettings, problem: str) -> RerankError:

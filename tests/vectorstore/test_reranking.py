@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from llama_index.core.schema import NodeWithScore, TextNode
 from pydantic import ValidationError
 
 from support.chunks import make_chunk
@@ -76,6 +77,9 @@ def test_more_passages_than_a_request_may_have(server: EmbeddingServer) -> None:
     [
         (Fault(200, {"results": []}), "scored 0 of 3 passages"),
         (Fault(200, {"results": [{"index": 0, "relevance_score": 1}] * 4}), "scored 1 of 3 passages"),
+        (Fault(200, {"results": [{"index": each, "score": 1} for each in (0, 1, 2, 0)]}), "3 of 3 passages, with 4"),
+        (Fault(200, {"results": [{"index": each, "score": 1} for each in (-1, 1, 7)]}), "scored 1 of 3 passages"),
+        (Fault(302, b"", {"Location": "/v1/rerank"}), "redirects to /v1/rerank .*`base_url`"),
         (Fault(200, {"data": []}), "does not answer as its provider"),
         (Fault(404, {"detail": "Not Found"}), "404.*Check `model` and `base_url`"),
         (Fault(400, {"error": "the model is no reranker"}), "the model is no reranker"),
@@ -155,6 +159,13 @@ class TestLlamaIndex:
         path = "llama_index.core.postprocessor.SimilarityPostprocessor"
         settings = RerankSettings(provider="llama_index", model=path, arguments={"similarity_cutoff": 0.6})
         assert make(settings).scores("eggs", PASSAGES) == [1.0, 0.75, 0.5, 0.25]
+
+    def test_passages_of_its_own_are_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = "llama_index.core.postprocessor.SimilarityPostprocessor"
+        found = [NodeWithScore(node=TextNode(id_="new", text="eggs"), score=1)]
+        monkeypatch.setattr(f"{path}.postprocess_nodes", lambda *_, **__: found)
+        with pytest.raises(RerankError, match="passages that it was not given"):
+            make(RerankSettings(provider="llama_index", model=path)).scores("eggs", PASSAGES)
 
     def test_a_class_of_another_kind(self) -> None:
         settings = RerankSettings(provider="llama_index", model="pathlib.Path")

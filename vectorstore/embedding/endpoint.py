@@ -74,7 +74,7 @@ def _openai(settings: EmbeddingSettings) -> Embed:
     endpoint = Endpoint(settings, settings.url, TABLE)
     client = openai.OpenAI(
         base_url=settings.url,
-        api_key=settings.api_key.get_secret_value() if settings.api_key else "none",  # servers without keys ignore it
+        api_key=endpoint.key or "none",  # servers without keys ignore it
         max_retries=0,
         http_client=httpx.Client(**endpoint.client_options()),  # type: ignore[arg-type] # declared as httpx2
     )
@@ -85,6 +85,8 @@ def _openai(settings: EmbeddingSettings) -> Embed:
         except openai.APIConnectionError as error:
             raise (error.__cause__ or error) from None  # its message is only "Connection error."
         found = _Vectors.model_validate(response).data
+        if len({each.index for each in found}) not in (0, 1, len(found)):  # some servers write 0 everywhere
+            raise ValueError("vectors with the same index")
         return [each.numbers for each in sorted(found, key=lambda each: each.index)]
 
     def embed(texts: Sequence[str], query: bool) -> Rows:
