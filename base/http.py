@@ -34,7 +34,7 @@ def error_message(body: str) -> str:
     """Return the message of an error body. OpenAI nests it, Ollama does not, and proxies may send anything."""
     try:
         error = json.loads(body)["error"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return excerpt(body, 300)
     return excerpt(str(error.get("message", error) if isinstance(error, dict) else error), 300)
 

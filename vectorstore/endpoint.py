@@ -24,23 +24,31 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 60.0  # a longer Retry-After is an error at once
+_LOSES_BODY = (301, 302, 303)  # clients go on with GET
+_MAY_BE_TOO_LONG = (400, 413, 422, 500)  # not 429, "rate limit exceeded"
 _TOO_LONG = ("too large", "too long", "exceed", "context length")  # llama.cpp says so with 500
 
 
 class Endpoint:
-    """One server. ``table`` is the name of its settings, for messages."""
+    """One server. ``table`` is the name of its settings, for messages. Raises EmbeddingModelError for a bad key."""
 
     def __init__(self, settings: ModelSettings, url: str, table: str) -> None:
         self._settings, self.url, self._table = settings, url, f"`[{table}]`"
         self._address = without_password(url)
+        self.key = settings.api_key.get_secret_value().strip() if settings.api_key else ""
+        if not (self.key.isascii() and self.key.isprintable()):
+            raise EmbeddingModelError(
+                f"`api_key` in {self._table} has a line break or a character outside ASCII, which no request can send. "
+                "Copy the key again."
+            )
 
     def client_options(self) -> dict[str, Any]:
         """Return the options for an ``httpx.Client`` whose responses of 4xx and 5xx raise EndpointError."""
         import httpx
 
-        key, limit = self._settings.api_key, self._settings.timeout_s
+        limit = self._settings.timeout_s
         return {
-            "headers": {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {},
+            "headers": {"Authorization": f"Bearer {self.key}"} if self.key else {},
             "timeout": httpx.Timeout(limit, connect=min(10.0, limit)),
             "limits": httpx.Limits(max_connections=None, keepalive_expiry=4.0),
             "follow_redirects": True,
@@ -75,18 +83,25 @@ class Endpoint:
         except httpx.TransportError as error:
             problem = f"The connection to {self._address} broke ({error!r}). Check the log of the endpoint."
             raise EndpointError(problem, away=True) from error
-        except ValueError as error:  # not JSON, or not the fields of the protocol
+        except (ValueError, TypeError, RecursionError, httpx.RequestError, httpx.InvalidURL) as error:
+            # not JSON, not the fields of the protocol, endless redirects, or a body in another encoding than it says
             raise EndpointError(
                 f"The endpoint at {self._address} does not answer as its provider does ({excerpt(str(error), 300)}). "
                 f"Check `provider` and `base_url` (most end in /v1) in {self._table}."
             ) from error
 
     def _check_status(self, response: httpx.Response) -> None:
+        if response.status_code in _LOSES_BODY:
+            to = without_password(excerpt(response.headers.get("location", "nowhere"), 300))
+            raise EndpointError(
+                f"The endpoint at {self._address} redirects to {to} (HTTP {response.status_code}), and the content of "
+                f"a request would be lost on the way. Correct `base_url` in {self._table}."
+            )
         if not response.is_error:
             return
         response.read()
         status, details = response.status_code, error_message(response.text)
-        if status >= 400 and any(each in details.casefold() for each in _TOO_LONG):
+        if status in _MAY_BE_TOO_LONG and any(each in details.casefold() for each in _TOO_LONG):
             status = 413
         away = status == 429 or status >= 500
         raise EndpointError(

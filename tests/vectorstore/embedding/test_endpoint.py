@@ -91,8 +91,14 @@ def test_a_batch_that_is_too_large_for_the_server_is_divided(server: EmbeddingSe
 
 @pytest.mark.parametrize("provider", ["ollama", "openai"])
 @pytest.mark.parametrize(
-    "fault", [Fault(429, {"error": "slow down"}, {"Retry-After": "0"}), Fault(503, {"error": "loading"}), Fault()],
-    ids=["429", "503", "cut"],
+    "fault",
+    [
+        Fault(429, {"error": "slow down"}, {"Retry-After": "0"}),
+        Fault(429, {"error": "Rate limit exceeded"}),
+        Fault(503, {"error": "loading"}),
+        Fault(),
+    ],
+    ids=["429", "exceeded", "503", "cut"],
 )  # fmt: skip
 def test_a_request_is_repeated(server: EmbeddingServer, provider: str, fault: Fault) -> None:
     server.faults.append(fault)
@@ -140,6 +146,46 @@ def test_a_server_of_another_kind_is_named(server: EmbeddingServer, provider: st
     server.faults.append(Fault(200, b"<html>Welcome</html>", {"Content-Type": "text/html"}))
     with pytest.raises(EndpointError, match=r"Check `provider` and `base_url`"):
         make_embedder(server.settings(provider)).embed_query("tea")
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai"])
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault(307, b"", {"Location": "?again"}), "Check `provider` and `base_url`"),
+        (Fault(302, b"", {"Location": "https://me:secret@other/"}), r"redirects to https://\*\*\*@other/ .*`base_url`"),
+        (Fault(200, b"plain", {"Content-Encoding": "gzip"}), "Check `provider` and `base_url`"),
+        (Fault(400, b"plain", {"Content-Encoding": "gzip"}), "Check `provider` and `base_url`"),
+        *((Fault(200, body), "Check `provider` and `base_url`") for body in (b"null", b"[]", b'"up"', b"[" * 100_000)),
+        (Fault(400, b"[" * 100_000), r"400: \[\[\["),
+    ],
+    ids=["endless", "redirect", "gzip", "error", "null", "list", "text", "nested", "nested error"],
+)
+def test_answers_of_no_embedding_server_are_said(
+    server: EmbeddingServer, provider: str, fault: Fault, message: str
+) -> None:
+    server.faults += [fault] * 60
+    with pytest.raises(EndpointError, match=message) as raised:
+        make_embedder(server.settings(provider)).embed_query("tea")
+    assert not raised.value.away
+
+
+def test_vectors_with_the_same_index_are_refused(server: EmbeddingServer) -> None:
+    rows = [{"index": index, "embedding": [1.0, 2.0]} for index in (0, 1, 1)]
+    embedder = make_embedder(server.settings("openai"))
+    server.faults += [Fault(200, {"data": rows[1:]}), Fault(200, {"data": rows[:1]}), Fault(200, {"data": rows})]
+    assert embedder.embed_passages(TEXTS[:2]).shape == (2, 2)
+    with pytest.raises(EndpointError, match="the same index"):
+        embedder.embed_passages(TEXTS)
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai"])
+def test_a_key_that_no_request_can_send_is_refused(server: EmbeddingServer, provider: str) -> None:
+    server.key = "secret"
+    assert make_embedder(server.settings(provider, api_key=" secret\n")).embed_query("tea")[0].any()
+    for key in ("s\u00e9cret", "sec\nret"):
+        with pytest.raises(EmbeddingModelError, match=r"`api_key` in .*Copy the key again"):
+            make_embedder(server.settings(provider, api_key=key))
 
 
 def test_keys_are_sent_and_a_wrong_one_is_said(server: EmbeddingServer) -> None:
