@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
-from pydantic import GetJsonSchemaHandler, RootModel, SecretStr, model_validator
+from pydantic import GetJsonSchemaHandler, RootModel, SecretStr, ValidationError, model_validator
 from pydantic_core import CoreSchema
 
 from multi_agent.errors import ToolError, ToolServerFailed
@@ -79,13 +79,19 @@ class McpTool:
 
     def __init__(self, connection: _Connection, described: Described) -> None:
         self._connection, self._name = connection, described.name
-        server = connection.server
-        self.card = ToolCard(
-            name=f"{server.name}.{described.name}",
-            description=described.description or described.title or described.name,
-            inputs=arguments_type(described.name, described.input_schema),
-            dangerous=described.name not in server.safe,
-        )
+        server, inputs = connection.server, arguments_type(described.name, described.input_schema)
+        try:
+            self.card = ToolCard(
+                name=f"{server.name}.{described.name}",
+                description=described.description or described.title or described.name,
+                inputs=inputs,
+                dangerous=described.name not in server.safe,
+            )
+        except ValidationError as error:
+            raise ToolServerFailed(
+                f"The MCP server {server.name!r} has a tool named {described.name!r}. A name may have letters, digits, "
+                "'_', '.', '/' and '-'. Grant its other tools one by one."
+            ) from error
 
     async def __call__(self, given: McpArguments) -> ToolResult:
         return await self._connection.call(self._name, given.root)
@@ -110,9 +116,17 @@ class McpArguments(RootModel[dict[str, Any]]):
 
 
 def arguments_type(tool: str, schema: Mapping[str, Any]) -> type[McpArguments]:
-    """Return a type of arguments that follow the schema. Raises ToolServerFailed for a recursive schema."""
+    """Return a type of arguments that follow the schema. Raises ToolServerFailed for a recursive or invalid schema."""
+    from jsonschema import Draft202012Validator, SchemaError
+
     own = {key: value for key, value in schema.items() if key not in ("$schema", "$defs", "definitions", "title")}
-    return type("Arguments", (McpArguments,), {"json_schema": _inlined(own, schema, tool, 0)})
+    inlined = _inlined(own, schema, tool, 0)
+    try:
+        Draft202012Validator.check_schema(inlined, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    except SchemaError as error:
+        reason = f"The arguments of the MCP tool {tool!r} have no valid JSON schema: {error.message}."
+        raise ToolServerFailed(f"{reason} Grant the other tools of its server one by one.") from error
+    return type("Arguments", (McpArguments,), {"json_schema": inlined})
 
 
 def _inlined(part_of: Any, schema: Mapping[str, Any], tool: str, depth: int) -> Any:
@@ -126,7 +140,10 @@ def _inlined(part_of: Any, schema: Mapping[str, Any], tool: str, depth: int) -> 
     if isinstance(reference := part_of.get("$ref"), str):
         target: Any = schema
         for step in reference.removeprefix("#/").split("/"):
-            target = target.get(step, {}) if isinstance(target, Mapping) else {}
+            name = step.replace("~1", "/").replace("~0", "~")
+            target = target.get(name, {}) if isinstance(target, Mapping) else {}
+        if not isinstance(target, Mapping):  # True and False are schemas, too
+            return target
         rest = {key: value for key, value in part_of.items() if key != "$ref"}
         return _inlined({**target, **rest}, schema, tool, depth + 1)
     return {key: _inlined(value, schema, tool, depth) for key, value in part_of.items()}
@@ -151,12 +168,17 @@ class _Connection:
         found: list[Described] = []
         cursor: str | None = None
         try:
-            while True:
-                page = await client.list_tools(cursor=cursor)
-                found += page.tools
-                cursor = page.next_cursor
-                if not cursor:
-                    return found
+            async with asyncio.timeout(self._settings.timeout_s):
+                while True:
+                    page = await client.list_tools(cursor=cursor)
+                    found += page.tools
+                    cursor = page.next_cursor
+                    if not cursor:
+                        return found
+        except TimeoutError:
+            raise self._failed(
+                TimeoutError(f"it takes over {self._settings.timeout_s:g} s to list its tools")
+            ) from None
         except MCPError as error:
             raise self._failed(error) from error
 

@@ -174,4 +174,4 @@ class RunTools:
                 tools += await self._servers.tools(server, tool)
             else:
                 tools.append(self._box.registry.get(name)(self._kit))
-        return tools
+        return list({tool.card.name: tool for tool in tools}.values())  # 'files.*' and 'files.read' name one twice

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from multi_agent.errors import ToolServerFailed, UnknownTool
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.settings.tools import McpServer, ToolSettings
-from multi_agent.toolbox.mcp_servers import McpServers, arguments_type
+from multi_agent.toolbox.mcp_servers import McpServers, McpTool, arguments_type
 from multi_agent.toolbox.toolbox import Toolbox, ToolRegistry
 from multi_agent.values.answer import Answer
 from support.handyman import TASK, calls, handyman, report, rounds
@@ -159,6 +160,53 @@ def test_a_grant_must_name_a_known_tool_or_server() -> None:
     for name in ("abacus", "garden", "garden.", "meadow.look"):
         with pytest.raises(UnknownTool, match=r"there are calculator, .*garden\.\*"):
             registry.require(name)
+
+
+async def test_a_tool_that_is_granted_twice_is_offered_once(ask: Ask, tmp_path: Path) -> None:
+    with ScriptedEndpoint(rounds(calls(LOOK), last=report("Nothing."))) as endpoint:
+        answer = await ask(garden(tmp_path, safe=("look",)), endpoint, "garden.*", "garden.look")
+    assert "Nothing." in answer.answer
+    assert endpoint.requests[0].prompt.count("- garden.look: ") == 1
+
+
+async def test_a_list_of_tools_that_never_ends_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless:
+        async def list_tools(self, cursor: str | None) -> Any:
+            await asyncio.sleep(0)
+            return SimpleNamespace(tools=[], next_cursor="more")
+
+    async def get_client(_: Any) -> Any:
+        return Endless()
+
+    monkeypatch.setattr("multi_agent.toolbox.mcp_servers._Connection._get_client", get_client)
+    settings = ToolSettings(timeout_s=0.1, mcp_servers=(garden(Path()),))
+    with pytest.raises(ToolServerFailed, match=r"it takes over 0\.1 s to list its tools"):
+        await McpServers(settings).tools("garden", "look")
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": 5}, "have no valid JSON schema: 5 is not"),
+        ({"properties": {"what": {"pattern": "("}}}, r"schema: '\(' is not a 'regex'"),
+        ({"properties": {"what": {"$ref": "#/$defs/Bed"}}, "$defs": {"Bed": ["row"]}}, r"schema: \['row'\] is not of"),
+    ],
+)
+def test_arguments_without_a_valid_schema_are_rejected(schema: dict[str, Any], said: str) -> None:
+    with pytest.raises(ToolServerFailed, match=said):
+        arguments_type("plant", schema)
+
+
+def test_references_may_have_escapes() -> None:
+    schema = {"properties": {"bed": {"$ref": "#/$defs/garden~1bed"}}, "$defs": {"garden/bed": {"type": "integer"}}}
+    assert arguments_type("plant", schema).json_schema == {"properties": {"bed": {"type": "integer"}}}
+
+
+def test_a_tool_with_an_odd_name_is_rejected() -> None:
+    described: Any = SimpleNamespace(name="plant a rose", title="", description="It plants.", input_schema={})
+    connection: Any = SimpleNamespace(server=garden(Path()))
+    with pytest.raises(ToolServerFailed, match="has a tool named 'plant a rose'"):
+        McpTool(connection, described)
 
 
 def test_recursive_arguments_are_rejected() -> None:
