@@ -49,7 +49,6 @@ _Collections = Annotated[
     Selection,
     Field(description="name of the collection, or a list of names; * means all; not needed if there is just one"),
 ]
-_Collection = Annotated[str | None, Field(description="name of the collection; not needed if there is just one")]
 
 _Filter = Annotated[DocumentFilter | None, Field(description="read only these documents; null for all")]
 
@@ -261,7 +260,7 @@ class Tools:
     async def runs(
         self,
         ctx: Context[Any, Any],
-        collection: _Collection = None,
+        collection: Annotated[str | None, Field(description="only those of this collection; null for all")] = None,
         status: RunState | None = None,
         text: Annotated[str | None, Field(description="words of the question")] = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,

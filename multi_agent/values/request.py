@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
 from base.models import FrozenModel
 from base.text import shorten
@@ -78,8 +78,15 @@ def words_to_look_up(question: str, conversation: Sequence[Exchange]) -> str:
 _MOST_WANTED = 100  # names, types or tags in a filter
 _LISTED = 12  # known values that an error names
 _DATE = re.compile(r"\d{4}-\d\d")
+_PERIOD = re.compile(r"\d{4}(-\d\d)?")
 
 Text = Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"\S")]
+
+
+def _first_day(written: object) -> object:
+    """Complete a year or a month. Without it, a year counts as seconds since 1970."""
+    period = isinstance(written, str) and _PERIOD.fullmatch(written)
+    return f"{written}{'-01-01'[len(period[0]) - 4 :]}" if period else written
 
 
 class DocumentFilter(FrozenModel):
@@ -96,7 +103,7 @@ class DocumentFilter(FrozenModel):
     type: tuple[Text, ...] = Field(
         default=(), max_length=_MOST_WANTED, description="types of files, any of which, such as `pdf` or `docx`"
     )
-    since: date | None = Field(
+    since: Annotated[date, BeforeValidator(_first_day)] | None = Field(
         default=None,
         description="the earliest date of the document: the date or period that it states, else the day on which its "
         "file was changed",

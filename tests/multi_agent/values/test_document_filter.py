@@ -94,6 +94,11 @@ def test_a_filter_without_documents_names_the_condition(wanted: dict[str, Any], 
     assert says in str(refused.value)
 
 
+@pytest.mark.parametrize(("written", "day"), [("2024", date(2024, 1, 1)), ("2024-05", date(2024, 5, 1))])
+def test_a_year_or_a_month_begins_with_its_first_day(written: str, day: date) -> None:
+    assert DocumentFilter.model_validate({"since": written}).since == day
+
+
 def test_documents_without_tags_leave_nothing_to_choose_from() -> None:
     with pytest.raises(NoDocumentMatches, match="There are no values"):
         DocumentFilter(tags=("taxes",)).choose(CATALOGUE[2:], "papers")
