@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
 
-def require_text(text: str, name: str) -> str:
-    """Return the text. Raises UsageError if it is blank, or was typed in another encoding."""
+def require_encoding(text: str, name: str) -> None:
+    """Raises UsageError if the text was typed in another encoding."""
     if text.encode(errors="ignore").decode() != text:
         raise UsageError(
             f"The {name} is not written in {sys.getfilesystemencoding()}. Set the terminal and the locale to UTF-8."
         )
+
+
+def require_text(text: str, name: str) -> str:
+    """Return the text. Raises UsageError if it is blank, or was typed in another encoding."""
+    require_encoding(text, name)
     if not text.strip():
         raise UsageError(f"The {name} is empty. Write it in quotation marks.")
     return text

@@ -25,6 +25,7 @@ from typer.main import get_command, get_command_from_info, get_command_name, get
 
 from api.cli import commands
 from api.cli.common import INTERRUPTED, Home, command_group, expected_errors, print_error, print_message, print_text
+from api.cli.given import require_encoding
 from api.errors import UsageError, command_message
 from base.installation import own_version
 from ingest.ledger.interrupts import is_interrupted
@@ -135,7 +136,14 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("default", FutureWarning)  # renamed settings
             warnings.showwarning = _print_warning
-            _command()(prog_name="candor")
+            try:
+                _command()(prog_name="candor")
+            except (
+                ValueError
+            ):  # of the database or of a model; paths may have any encoding, so they are not checked first
+                for argument in sys.argv[1:]:
+                    require_encoding(argument, "argument " + repr(argument))
+                raise
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except SystemExit as error:

@@ -508,9 +508,13 @@ def test_a_terminal_that_is_not_utf_8_gets_unknown_characters_escaped(tmp_path: 
     done = subprocess.run(command, env=given, capture_output=True, check=False, timeout=LIMIT_S)
     assert b"Traceback" not in done.stderr
     assert rb"\u20ac.txt" in done.stderr
-    typed = [sys.executable, "-m", "api.cli", "search", b"k\xe4lte", "--home", str(tmp_path / "home")]
-    done = subprocess.run(typed, env={**os.environ, "PYTHONUTF8": "1"}, capture_output=True, check=False)
-    assert (done.returncode, b"The query is not written in utf-8. Set the terminal" in done.stderr) == (2, True)
+    utf_8 = {**os.environ, "PYTHONUTF8": "1"}
+    for words, name in ((("search",), b"query"), (("trace",), rb"argument 'k\udce4lte'")):
+        typed = [sys.executable, "-m", "api.cli", *words, b"k\xe4lte", "--home", str(tmp_path / "home")]
+        done = subprocess.run(typed, env=utf_8, capture_output=True, check=False)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (
+            2, b"candor: The %b is not written in utf-8. Set the terminal and the locale to UTF-8." % name
+        )  # fmt: skip
 
 
 def test_a_command_is_built_when_it_is_used() -> None:
